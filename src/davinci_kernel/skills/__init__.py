@@ -1,0 +1,5 @@
+"""The skill library: snapshots, retrieval, statistics."""
+
+from ._types import Skill
+
+__all__ = ["Skill"]
