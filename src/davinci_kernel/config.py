@@ -275,6 +275,58 @@ class SFTConfig(_Config):
     """Steps between resumable checkpoints."""
 
 
+class SmallModelConfig(_Config):
+    layers: int = Field(3, ge=1)
+    """Transformer layers."""
+    width: int = Field(128, ge=8)
+    """Hidden size."""
+    heads: int = Field(4, ge=1)
+    """Attention heads."""
+    mlp: int = Field(384, ge=8)
+    """MLP size."""
+    vocab_size: int = Field(2048, ge=300)
+    """BPE vocabulary, trained on the cold-start corpus."""
+
+
+class ColdStartConfig(_Config):
+    """What the procedural teacher builds. Rows per kind: see `davinci_kernel.sft.Mix`."""
+
+    tasks: TasksConfig = TasksConfig()
+    """Generated tasks for single kernels and selections."""
+    measured_tasks: int = Field(96, ge=1)
+    """Tasks whose trajectories the gym measures."""
+    turns: int = Field(3, ge=2)
+    """Turns of a measured trajectory."""
+    policy: int = Field(6000, ge=0)
+    """Rows of single kernels."""
+    policy_skill: int = Field(5000, ge=0)
+    """Rows of single kernels with skills in the prompt."""
+    trajectories: int = Field(4000, ge=0)
+    """Multi-turn rows."""
+    selection: int = Field(2500, ge=0)
+    """Rows of `select_skills`."""
+    summary: int = Field(2500, ge=0)
+    """Rows of `update_skill_library`."""
+    gym: GymConfig = GymConfig()
+    seed: int = 0
+    """Seed of tasks, plans and rows."""
+
+
+class QuickstartConfig(_Config):
+    """The whole loop on one machine: cold start, SFT, RL, grading before and after."""
+
+    model: SmallModelConfig = SmallModelConfig()
+    cold_start: ColdStartConfig = ColdStartConfig()
+    sft: dict[str, Any] = {}
+    """Fields of SFTConfig; run_dir, model_path, data and seed are set by the quickstart."""
+    rl: dict[str, Any] = {}
+    """Fields of TrainConfig; run_dir, model_path and seed are set by the quickstart."""
+    grade_tasks: int = Field(40, ge=2)
+    """Held-out tasks graded before and after RL."""
+    grade_samples: int = Field(2, ge=1)
+    """Samples per held-out task."""
+
+
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 
@@ -300,6 +352,11 @@ def load_config(schema: type[ConfigT], path: str | Path | None, overrides: Seque
         raise UserError(f"{where}: not a valid YAML configuration: {str(error).splitlines()[0]}") from None
     if not isinstance(data, dict):
         raise UserError(f"{where}: expected a mapping of fields at the top level")
+    return validated(schema, data, where)
+
+
+def validated(schema: type[ConfigT], data: dict[Any, Any], where: str) -> ConfigT:
+    """Build a configuration; `where` names its source in errors. Raises UserError naming the field."""
     try:
         return schema.model_validate(data)
     except ValidationError as error:

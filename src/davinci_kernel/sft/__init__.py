@@ -1,0 +1,23 @@
+"""Cold start: the procedural teacher, its rows, and supervised fine-tuning."""
+
+from ._cold_start import build_cold_start
+from ._data import Row, read_rows, write_rows
+from ._kernels import supports, write_kernel
+from ._plan import TECHNIQUES, Habits, Plan
+from ._rows import Mix, build_rows
+from ._trainer import train
+
+__all__ = [
+    "TECHNIQUES",
+    "Habits",
+    "Mix",
+    "Plan",
+    "Row",
+    "build_cold_start",
+    "build_rows",
+    "read_rows",
+    "supports",
+    "train",
+    "write_kernel",
+    "write_rows",
+]
