@@ -9,11 +9,13 @@ import re
 
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+|\n+")
 _NEGATION = re.compile(
-    r"\b(?:not|never|no|avoid\w*|without|instead\s+of|rather\s+than|than|unlike|beats?|\w+n['’]t)\b[^.;:]{0,40}$"
+    r"\b(?:not|never|no|avoid\w*|without|instead\s+of|rather\s+than|than|unlike|beats?|\w+n['’]t)\b[^.;:,]{0,40}$"
 )
+# Allocating and describing tensors is what every candidate does with torch; computing with it is the fallback.
 _LIBRARY = (
-    r"(?:py)?torch(?!\.(?:empty|zeros|ones|full|float|half|bfloat|tensor|cuda|device|utils|nn\.module))(?!\w)"
-    r"|aten\b|eager\b|cublas\w*|cudnn|mkl\b|onednn|numpy|librar(?:y|ies)\b|built-?ins?\b"
+    r"(?:(?:py)?torch(?!\.(?:empty|zeros|ones|full|float|half|bfloat|tensor|cuda|device|utils|nn\.module))"
+    r"(?!\w|\s+(?:tensor|data|buffer|memory|alloc|stream|dtype|module))"
+    r"|aten\b|eager\b|cublas\w*|cudnn|mkl\b|onednn|numpy|librar(?:y|ies)\b|built-?in\s+op(?:erator)?s?\b)"
 )
 _ADVICE = (
     ("recommends torch.compile", re.compile(r"torch[._ ]?(?:compile|jit|dynamo)\b|\binductor\b")),
