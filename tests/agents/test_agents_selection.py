@@ -91,6 +91,10 @@ def test_raw_newlines_in_json_strings_are_read():
         '<tool_call>{"name": "select_skills", "arguments": {"think": "", "selected_skills": [{"name": "x"}]}}</tool_call>',
         '<tool_call>{"name": "pick", "arguments": {"think": "", "selected_skills": []}}</tool_call>',
         XML.replace("[{", "{"),
+        '<tool_call>{"a":' * 5000,
+        "<tool_call>" + '{"a":' * 200_000,
+        '<tool_call>{"name": "select_skills", "arguments": {"think": ' + "9" * 5000 + "}}</tool_call>",
+        "</think>" * 3000,
     ],
 )
 def test_unusable_calls_are_not_parsed(text):

@@ -78,6 +78,13 @@ def test_unusable_calls_are_not_parsed(text):
     assert not parse_summary(Completion(text=text), 2, len).parsed
 
 
+def test_half_a_surrogate_pair_makes_a_call_unreadable():
+    completion = propose({**GOOD, "content": BODY + "\ud83d"})
+    assert "\\ud83d" in completion.text  # spelled as an escape: the answer itself is plain text
+    assert not parse_summary(completion, 2, len, 1000).parsed
+    assert parse_summary(propose({**GOOD, "content": BODY + "\U0001f600"}), 2, len, 1000).skills
+
+
 def test_more_than_the_limit_is_rejected():
     summary = parse(*({**GOOD, "name": name} for name in ("a", "b", "c")))
     assert [skill.name for skill in summary.skills] == ["a", "b"]

@@ -155,6 +155,12 @@ def test_a_malformed_line_is_named(tmp_path, line, message):
     assert "\n" not in str(error.value)
 
 
+def test_a_binary_file_is_named(tmp_path):
+    (tmp_path / "global_step_1.jsonl").write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match=r"global_step_1\.jsonl: not UTF-8"):
+        SkillLibrary.load(tmp_path)
+
+
 @pytest.mark.parametrize("folder", ["missing", "."])
 def test_no_snapshot_is_named(tmp_path, folder):
     with pytest.raises(UserError, match="no snapshot"):

@@ -16,12 +16,9 @@ def split_thinking(text: str) -> tuple[str, str]:
     Returns:
         The reasoning (blocks joined by newlines) and the text without it, both stripped.
     """
-    head, close, rest = text.partition("</think>")
-    if close and "<think>" not in head:
-        thought, answer = split_thinking(rest)
-        return "\n".join(filter(None, (head.strip(), thought))), answer
     thoughts = [match.strip() for match in _BLOCK.findall(text)]
-    return "\n".join(filter(None, thoughts)), _BLOCK.sub("", text).strip()
+    opened_in_prompt, _, answer = _BLOCK.sub("", text).rpartition("</think>")
+    return "\n".join(filter(None, (opened_in_prompt.strip(), *thoughts))), answer.strip()
 
 
 def with_thinking(think: str, answer: str) -> str:

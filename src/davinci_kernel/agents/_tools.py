@@ -19,6 +19,8 @@ from ._thinking import split_thinking
 _OPENING = re.compile(r"<tool_call>\s*(?=\{)|^```json[ \t]*\n\s*(?=\{)|<function=([^>\s]+)>", re.MULTILINE)
 _PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 _JSON = json.JSONDecoder(strict=False)
+# Besides malformed JSON: numbers of thousands of digits, and nesting without end, as a degenerate model writes them.
+_UNREADABLE = (ValueError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def _calls_in(text: str) -> Iterator[ToolCall]:
             continue
         try:
             value, position = _JSON.raw_decode(text, position)
-        except json.JSONDecodeError:
+        except _UNREADABLE:
             continue
         call = _from_object(value)
         if call:
@@ -69,11 +71,13 @@ def _from_object(value: Any) -> ToolCall | None:
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
         return None
     arguments = value.get("arguments")
-    if isinstance(arguments, str):
-        try:
+    try:
+        if isinstance(arguments, str):
             arguments = _JSON.decode(arguments)
-        except json.JSONDecodeError:
-            return None
+        # Half a surrogate pair, which JSON can spell, is text that no tokenizer and no file takes.
+        json.dumps(arguments, ensure_ascii=False).encode()
+    except _UNREADABLE:
+        return None
     return ToolCall(value["name"], dict(arguments)) if isinstance(arguments, Mapping) else None
 
 
@@ -83,5 +87,5 @@ def _xml_value(text: str) -> Any:
         return text
     try:
         return _JSON.decode(text.strip())
-    except json.JSONDecodeError:
+    except _UNREADABLE:
         return text

@@ -74,7 +74,11 @@ def search(
 ) -> None:
     """Skills by BM25 score: what the selection agent would be offered for a task."""
     view = _load(folder, step).view()
-    text = Path(query).read_text(encoding="utf-8") if len(query) < 256 and Path(query).is_file() else query
+    text = (
+        Path(query).read_text(encoding="utf-8", errors="replace")
+        if len(query) < 256 and Path(query).is_file()
+        else query
+    )
     scores = dict(zip((s.name for s in view.skills), view.scores(text).tolist(), strict=True))
     found = view.recall(text, k, fallback=0)
     if as_json:

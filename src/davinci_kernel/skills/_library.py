@@ -126,8 +126,12 @@ def read_snapshot(path: Path) -> list[Skill]:
     Raises:
         UserError: a line that is not a skill, as ``file:line: what is wrong``.
     """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 text (byte {error.start})") from None
     skills = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:

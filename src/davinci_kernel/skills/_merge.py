@@ -18,8 +18,7 @@ def content_similarity(a: str, b: str) -> float:
     Numbers are ignored (the same idea with another tile size is the same idea), and so are the section headings that
     all bodies share. A body without words resembles nothing.
     """
-    words_a, words_b = (set(_WORD.findall(_HEADINGS.sub("", text).lower())) for text in (a, b))
-    return len(words_a & words_b) / len(words_a | words_b) if words_a and words_b else 0.0
+    return _jaccard(_words(a), _words(b))
 
 
 def add_skills(
@@ -31,18 +30,22 @@ def add_skills(
         The grown library, the names added, and (proposed name, name of the skill it was merged into) pairs.
     """
     skills = list(library)
+    words = [_words(skill.content) for skill in skills]
     added: list[str] = []
     merged: list[tuple[str, str]] = []
     for skill in sorted(new, key=lambda s: (-_verified(s), s.name, s.content)):
-        nearest = max(
-            range(len(skills)), key=lambda i: content_similarity(skill.content, skills[i].content), default=-1
-        )
-        if nearest >= 0 and content_similarity(skill.content, skills[nearest].content) >= merge_similarity:
+        own = _words(skill.content)
+        similarity = [_jaccard(own, other) for other in words]
+        highest = max(similarity, default=0.0)
+        if similarity and highest >= merge_similarity:
+            nearest = similarity.index(highest)
             merged.append((skill.name, skills[nearest].name))
             skills[nearest] = _merge(skills[nearest], skill)
+            words[nearest] = _words(skills[nearest].content)
             continue
         unique = skill.model_copy(update={"name": unique_name(skill.name, {s.name for s in skills})})
         skills.append(unique)
+        words.append(own)
         added.append(unique.name)
     return tuple(skills), tuple(added), tuple(merged)
 
@@ -55,6 +58,15 @@ def unique_name(name: str, taken: Collection[str]) -> str:
         number += 1
         candidate = f"{name}_{number}"
     return candidate
+
+
+def _words(content: str) -> set[str]:
+    return set(_WORD.findall(_HEADINGS.sub("", content).lower()))
+
+
+def _jaccard(a: set[str], b: set[str]) -> float:
+    common = len(a & b)
+    return common / (len(a) + len(b) - common) if a and b else 0.0
 
 
 def _merge(old: Skill, new: Skill) -> Skill:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import re
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,8 @@ import numpy as np
 
 from ._types import Skill
 
+# bm25s sets its logger to DEBUG and would report every index to a program that logs at all.
+logging.getLogger("bm25s").setLevel(logging.WARNING)
 _SEPARATORS = re.compile(r"[_\-/]+")
 
 
