@@ -1,5 +1,17 @@
 """KernelGYM: compile, isolate, check, guard and time candidate kernels."""
 
+from ._feedback import feedback
+from ._pool import GymPool, evaluate_once
 from ._types import Backend, Candidate, EvalSettings, Gym, Outcome, Verdict
 
-__all__ = ["Backend", "Candidate", "EvalSettings", "Gym", "Outcome", "Verdict"]
+__all__ = [
+    "Backend",
+    "Candidate",
+    "EvalSettings",
+    "Gym",
+    "GymPool",
+    "Outcome",
+    "Verdict",
+    "evaluate_once",
+    "feedback",
+]

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from davinci_kernel.config import GymConfig
 from davinci_kernel.tasks import Task
 
 Backend = Literal["cpp", "triton", "cuda"]
@@ -84,6 +85,12 @@ class EvalSettings(BaseModel):
     """Threads for both sides; 0 = all cores this process may use."""
     seed: int | None = None
     """None: a secret seed per evaluation. Set only to reproduce a verdict."""
+
+    @classmethod
+    def from_config(cls, config: GymConfig) -> EvalSettings:
+        """The settings that a run's `gym` section asks for."""
+        shared = cls.model_fields.keys() & GymConfig.model_fields.keys()
+        return cls.model_validate({name: getattr(config, name) for name in shared})
 
 
 class Verdict(BaseModel):

@@ -1,0 +1,185 @@
+"""The fork server: a clean process that has torch imported and forks workers from it in milliseconds.
+
+Started as ``python -m davinci_kernel.gym._forkserver FD`` with a scrubbed environment. It runs no parallel torch
+operator itself, since OpenMP's threads do not survive a fork. Requests are messages of `_channel` on the socket FD or on
+client sockets handed over by ``client`` requests; replies go back on the same socket:
+
+- ``fork`` {role, scratch, memory_bytes, threads} with the worker's channel as descriptor -> {pid}
+- ``kill`` {pid, grace} kills the worker's process group and reaps it -> {exit, signal}
+- ``client`` with a socket as descriptor: a further requester -> {}
+
+It is its workers' subreaper: what a candidate leaves behind, in whatever session, is killed. When the socket FD closes, it
+kills all workers and exits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from typing import Any, NoReturn
+
+from davinci_kernel.gym._channel import Channel, ChannelClosed, ChannelGarbage, ChannelTimeout, close_all
+from davinci_kernel.gym._sandbox import confine
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_STRAY_CHECK_SECONDS = 1.0
+
+
+def _preload() -> None:
+    """Import everything that workers need, once; a candidate's OpenMP runtime starts before any affinity is set."""
+    import torch
+    import torch.utils._python_dispatch
+    import torch.utils.cpp_extension  # noqa: F401
+
+    from davinci_kernel.gym import _reference_worker, _worker  # noqa: F401
+
+    with contextlib.suppress(OSError):
+        ctypes.CDLL("libgomp.so.1")
+
+
+class _Server:
+    def __init__(self, main: Channel):
+        self.main = main
+        self.workers: set[int] = set()
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(main, selectors.EVENT_READ)
+
+    def serve(self) -> None:
+        while True:
+            for key, _ in self.selector.select(_STRAY_CHECK_SECONDS):
+                channel = key.fileobj
+                assert isinstance(channel, Channel)
+                try:
+                    request, fds = channel.receive(timeout=30.0, max_fds=1)
+                    channel.send(self.answer(request, fds))
+                except (ChannelClosed, ChannelGarbage, ChannelTimeout):
+                    self.selector.unregister(channel)
+                    channel.close()
+                    if channel is self.main:
+                        return
+            self.kill_strays()
+
+    def answer(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        if request["op"] == "fork":
+            return {"pid": self.fork(request, fds[0])}
+        if request["op"] == "kill":
+            return self.kill(request["pid"], request["grace"])
+        self.selector.register(Channel(socket.socket(fileno=fds[0])), selectors.EVENT_READ)
+        return {}
+
+    def fork(self, request: dict[str, Any], channel_fd: int) -> int:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _become_worker(request, channel_fd, parent)
+        close_all([channel_fd])
+        self.workers.add(pid)
+        return pid
+
+    def kill(self, pid: int, grace: float) -> dict[str, Any]:
+        """Reap a worker, killing its group unless it exits by itself within ``grace`` seconds."""
+        if pid not in self.workers:
+            return {"exit": None, "signal": None}
+        deadline = time.monotonic() + grace
+        done, status = os.waitpid(pid, os.WNOHANG)
+        while not done and time.monotonic() < deadline:
+            time.sleep(0.002)
+            done, status = os.waitpid(pid, os.WNOHANG)
+        for end in (os.killpg, os.kill)[: 1 if done else 2]:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                end(pid, signal.SIGKILL)
+        if not done:
+            _, status = os.waitpid(pid, 0)
+        self.workers.discard(pid)
+        self.kill_strays()
+        if os.WIFSIGNALED(status):
+            return {"exit": None, "signal": signal.Signals(os.WTERMSIG(status)).name}
+        return {"exit": os.WEXITSTATUS(status), "signal": None}
+
+    def kill_strays(self) -> None:
+        """Kill processes that workers left behind: children of ours that we did not fork, until there are none."""
+        while strays := [pid for pid in _children(os.getpid()) if pid not in self.workers]:
+            for pid in strays:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                except (ProcessLookupError, ChildProcessError):
+                    pass
+
+    def kill_all(self) -> None:
+        for pid in list(self.workers):
+            self.kill(pid, 0.0)
+
+
+def _children(pid: int) -> list[int]:
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def _become_worker(request: dict[str, Any], channel_fd: int, parent: int) -> NoReturn:
+    code = 1
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        fd = os.dup2(channel_fd, 3, inheritable=False) if channel_fd != 3 else 3
+        os.closerange(4, 65536)
+        role = request["role"]
+        confine(role, request["scratch"], request["memory_bytes"])
+        sys.path[:] = [entry for entry in sys.path if entry]
+        import torch
+
+        torch.set_num_threads(request["threads"])
+        os.environ["OMP_NUM_THREADS"] = str(request["threads"])
+        channel = Channel(socket.socket(fileno=fd))
+        if role == "candidate":
+            from davinci_kernel.gym._worker import serve
+
+            serve(channel)
+        elif role == "reference":
+            from davinci_kernel.gym._reference_worker import serve as serve_reference
+
+            serve_reference(channel)
+        else:
+            from davinci_kernel.gym._evaluator import serve as serve_evaluator
+
+            serve_evaluator(channel)
+        code = 0
+    except ChannelClosed:
+        code = 0
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def main() -> None:
+    channel = Channel(socket.socket(fileno=int(sys.argv[1])))
+    sys.path[:] = [entry for entry in sys.path if entry not in ("", os.getcwd())]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _preload()
+    gc.collect()
+    gc.freeze()
+    server = _Server(channel)
+    try:
+        channel.send({"ready": True})
+        server.serve()
+    finally:
+        server.kill_all()
+        server.kill_strays()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""The judge of one candidate: compile, correctness trials, evidence, timing; the verdict is made here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import time
+from collections import OrderedDict
+from typing import Any
+
+from davinci_kernel.tasks import Task
+
+from ._hardware import describe_hardware
+from ._measure import Session, time_process
+from ._processes import ForkClient
+from ._reference import InputSet, Reference, Rejection
+from ._static import check_source
+from ._subject import Subject
+from ._timing import Speedup, combine
+from ._trials import check_correctness, check_evidence
+from ._types import Candidate, EvalSettings, Outcome, Verdict
+
+MAX_REFERENCES = 8
+"""References kept alive for the next candidates of their tasks."""
+
+
+class Judge:
+    """Judges one candidate at a time: `compile`, then `check` unless that gave a verdict already."""
+
+    def __init__(self, client: ForkClient, scratch: str):
+        self.client, self.scratch = client, scratch
+        self.references: OrderedDict[tuple[str, str], Reference] = OrderedDict()
+        self.subject: Subject | None = None
+        self._directories = 0
+
+    def compile(self, task: Task, candidate: Candidate, settings: EvalSettings) -> Verdict | None:
+        """Import the candidate in its own process; a verdict only if that is the end of it."""
+        self.task, self.candidate, self.settings = task, candidate, settings
+        self.threads = settings.num_threads or len(os.sched_getaffinity(0))
+        self.facts: dict[str, Any] = {}
+        self.compiled = False
+        self.directory = self._new_directory()
+        started = time.monotonic()
+        try:
+            finding = check_source(candidate.code, task.entry_point)
+            if finding is not None:
+                raise Rejection(finding.outcome, finding.message, finding.hack)
+            self.subject = self._new_subject()
+            self.compiled = True
+            return None
+        except Rejection as rejection:
+            return self._end(self._rejected(rejection))
+        finally:
+            self.facts["compile_seconds"] = round(time.monotonic() - started, 4)
+
+    def check(self) -> Verdict:
+        """Judge the candidate that `compile` imported."""
+        started = time.monotonic()
+        try:
+            verdict = self._judge()
+        except Rejection as rejection:
+            verdict = self._rejected(rejection)
+        self.facts["check_seconds"] = round(time.monotonic() - started, 4)
+        return self._end(verdict)
+
+    def _judge(self) -> Verdict:
+        assert self.subject is not None
+        reference = self._reference()
+        self.subject.build(reference)
+        sets = check_correctness(reference, self.subject, self.settings)
+        sessions = [time_process(reference, self.subject, sets, self.settings)] if self.settings.measure else []
+        coverage = check_evidence(reference, self.subject, sets[0], self.settings)
+        self.facts.update(self.subject.notes)
+        speedup = self._more_processes(reference, sets, sessions) if sessions else None
+        too_noisy = bool(sessions) and (speedup is None or speedup.relative > self.settings.max_interval)
+        self.facts["processes"] = [session.record() for session in sessions]
+        shown = None if too_noisy else speedup
+        return Verdict(
+            outcome=Outcome.CORRECT,
+            message="the timing is too noisy for a speedup" if too_noisy else "",
+            speedup=shown.value if shown else None,
+            speedup_interval=(shown.low, shown.high) if shown else None,
+            reference_ms=_median_ms(sessions, "reference_ms"),
+            kernel_ms=_median_ms(sessions, "candidate_ms"),
+            coverage=coverage,
+            too_noisy=too_noisy,
+            compiled=True,
+        )
+
+    def _more_processes(self, reference: Reference, sets: list[InputSet], sessions: list[Session]) -> Speedup | None:
+        """Time further processes until the interval is narrow or there have been enough."""
+        while True:
+            speedup = combine([session.ratio for session in sessions])
+            narrow = speedup is not None and speedup.relative <= self.settings.target_interval
+            if (len(sessions) >= self.settings.min_processes and narrow) or len(
+                sessions
+            ) >= self.settings.max_processes:
+                return speedup
+            self._close_subject()
+            self.subject = self._new_subject()
+            self.subject.build(reference)
+            sessions.append(time_process(reference, self.subject, sets, self.settings))
+
+    def _reference(self) -> Reference:
+        key = (self.task.content_hash, f"{self.threads}/{self.settings.seed}")
+        reference = self.references.pop(key, None)
+        if reference is not None and not reference.process.alive:
+            reference.close()
+            reference = None
+        if reference is None:
+            reference = Reference(self.client, self.task, self.scratch, self.settings, self.threads)
+        self.references[key] = reference
+        while len(self.references) > MAX_REFERENCES:
+            self.references.popitem(last=False)[1].close()
+        return reference
+
+    def _new_subject(self) -> Subject:
+        subject = Subject(
+            self.client, self.candidate, self.task.entry_point, self.settings, self.threads, self.directory
+        )
+        self.subject = subject
+        subject.start()
+        return subject
+
+    def _close_subject(self) -> None:
+        if self.subject is not None:
+            self.subject.close()
+            self.subject = None
+
+    def _new_directory(self) -> str:
+        self._directories += 1
+        path = os.path.join(self.scratch, f"candidate{self._directories}")
+        os.makedirs(path)
+        return path
+
+    def _end(self, verdict: Verdict) -> Verdict:
+        self._close_subject()
+        shutil.rmtree(self.directory, ignore_errors=True)
+        provenance = {
+            "task": self.task.task_id,
+            "task_hash": self.task.content_hash,
+            "candidate_hash": self.candidate.content_hash,
+            "settings": self.settings.model_dump(),
+            "timer": "perf_counter_ns (CLOCK_MONOTONIC), checked from outside",
+            "hardware": describe_hardware(self.threads),
+            **self.facts,
+            **verdict.provenance,
+        }
+        return verdict.model_copy(update={"provenance": provenance})
+
+    def _rejected(self, rejection: Rejection) -> Verdict:
+        return Verdict(
+            outcome=rejection.outcome,
+            message=rejection.message,
+            hack=rejection.hack,
+            compiled=self.compiled,
+            provenance={"error": rejection.stats} if rejection.stats else {},
+        )
+
+
+def _median_ms(sessions: list[Session], name: str) -> float | None:
+    return statistics.median(session.record()[name] for session in sessions) if sessions else None
