@@ -1,5 +1,26 @@
-"""Engines behind one `LLM` protocol."""
+"""Engines behind one `LLM` protocol; chat rendering; our own small models."""
 
+from ._chat import end_of_turn, extend_prompt, render_prompt, render_with_mask
+from ._openai import OpenAILLM
+from ._small import save_model, small_model, train_tokenizer
+from ._template import SMALL_CHAT_TEMPLATE
+from ._transformers import TransformersLLM
 from ._types import LLM, Completion, Message, SamplingParams, ToolSchema
 
-__all__ = ["LLM", "Completion", "Message", "SamplingParams", "ToolSchema"]
+__all__ = [
+    "LLM",
+    "SMALL_CHAT_TEMPLATE",
+    "Completion",
+    "Message",
+    "OpenAILLM",
+    "SamplingParams",
+    "ToolSchema",
+    "TransformersLLM",
+    "end_of_turn",
+    "extend_prompt",
+    "render_prompt",
+    "render_with_mask",
+    "save_model",
+    "small_model",
+    "train_tokenizer",
+]
