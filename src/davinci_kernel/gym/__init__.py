@@ -2,6 +2,7 @@
 
 from ._feedback import feedback
 from ._pool import GymPool, evaluate_once
+from ._record import RecordingGym, ReplayGym, VerdictRecord
 from ._types import Backend, Candidate, EvalSettings, Gym, Outcome, Verdict
 
 __all__ = [
@@ -11,7 +12,10 @@ __all__ = [
     "Gym",
     "GymPool",
     "Outcome",
+    "RecordingGym",
+    "ReplayGym",
     "Verdict",
+    "VerdictRecord",
     "evaluate_once",
     "feedback",
 ]

@@ -117,6 +117,13 @@ class _OperatorTimes(TorchDispatchMode):
         return result
 
 
+def warm_up() -> None:
+    """Have torch load what its dispatch modes import at first use (half a second), serially and before any fork."""
+    torch.manual_seed(0)
+    with _OperatorTimes([]), torch.no_grad():
+        torch.empty(1).view(1).clone()
+
+
 class Evidence:
     """Records and ghosts a candidate's kernels; wraps extension building from construction on."""
 

@@ -38,10 +38,12 @@ def _preload() -> None:
     import torch.utils._python_dispatch
     import torch.utils.cpp_extension  # noqa: F401
 
-    from davinci_kernel.gym import _reference_worker, _worker  # noqa: F401
+    from davinci_kernel.gym import _evaluator, _reference_worker, _worker  # noqa: F401
+    from davinci_kernel.gym._evidence import warm_up
 
     with contextlib.suppress(OSError):
         ctypes.CDLL("libgomp.so.1")
+    warm_up()
 
 
 class _Server:

@@ -75,12 +75,12 @@ def time_process(reference: Reference, subject: Subject, sets: list[InputSet], s
     for _ in range(_WARM_UP_CALLS):
         _round(reference, subject, sets, draw)
     session = Session()
-    checked = {draw.randrange(settings.rounds), settings.rounds - 1}
+    checked = draw.randrange(settings.rounds)
     for index in range(settings.rounds):
         theirs, ours, chosen = _round(reference, subject, sets, draw)
         session.reference.append(theirs)
         session.candidate.append(ours)
-        if index in checked:
+        if index == checked:
             _recheck(reference, subject, chosen, settings)
     for _ in range(_REPEAT_FACTOR):
         if not _drop_contended(session):
