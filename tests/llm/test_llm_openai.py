@@ -1,6 +1,7 @@
 import asyncio
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -30,6 +31,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.replies, self.asked = [], []
+        self.pause, self.running, self.most_running = 0.0, 0, 0
+        self.counter = threading.Lock()
         self.url = f"http://127.0.0.1:{self.server_port}/v1"
 
 
@@ -37,6 +40,12 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.asked.append((self.path, self.headers["authorization"], body))
+        with self.server.counter:
+            self.server.running += 1
+            self.server.most_running = max(self.server.most_running, self.server.running)
+        time.sleep(self.server.pause)
+        with self.server.counter:
+            self.server.running -= 1
         status, reply = self.server.replies.pop(0)
         data = json.dumps(reply).encode()
         self.send_response(status)
@@ -113,10 +122,11 @@ async def test_no_server():
 
 
 async def test_requests_run_side_by_side_up_to_the_limit(server):
-    server.replies = [(200, answer())] * 6
+    server.replies, server.pause = [(200, answer())] * 6, 0.05
     llm = OpenAILLM("m", server.url, max_concurrency=2)
     completions = await asyncio.gather(*(llm.chat(ASK, SamplingParams()) for _ in range(6)))
     assert [c.text for c in completions] == ["hello"] * 6
+    assert server.most_running == 2
 
 
 def test_openai_itself_needs_a_key(monkeypatch):

@@ -169,6 +169,28 @@ async def test_close_refuses_further_requests(model, tokenizer):
         await llm.complete([20], SamplingParams())
 
 
+async def test_a_cancelled_caller_leaves_the_others_alone(model, tokenizer):
+    llm = TransformersLLM(model, tokenizer, device="cpu", batch_invariant=True)
+    calls = [asyncio.create_task(llm.complete([20 + i], SamplingParams(max_tokens=3, seed=i))) for i in range(3)]
+    await asyncio.sleep(0)
+    calls[1].cancel()
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    assert [r.prompt_ids for r in (results[0], results[2])] == [(20,), (22,)]
+    assert isinstance(results[1], asyncio.CancelledError)
+
+
+async def test_requests_of_very_different_length_are_not_padded_together(model, tokenizer):
+    llm = TransformersLLM(model, tokenizer, device="cpu", max_batch=2)
+    widths = []
+    hook = model.register_forward_hook(
+        lambda _, args, kwargs, out: widths.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+    )
+    one = SamplingParams(max_tokens=1)
+    await asyncio.gather(*(llm.complete(prompt(n, n), one) for n in (100, 20, 90, 110, 21)))
+    hook.remove()
+    assert widths == [(2, 100), (2, 21), (1, 110)]
+
+
 async def test_training_mode_and_weights_stay_the_owners(model, tokenizer):
     llm = TransformersLLM(model, tokenizer, device="cpu")
     assert llm.model is model

@@ -70,12 +70,13 @@ def render_with_mask(
         raise UserError("messages: no assistant message to train on")
     ids = _encode(tokenizer, _render(tokenizer, messages[: turns[0]], tools, True, enable_thinking))
     mask = [0] * len(ids)
+    stop = end_of_turn(tokenizer)
     for position, turn in enumerate(turns):
         if position:
             glue = _glue(tokenizer, messages[turns[position - 1] + 1 : turn], enable_thinking)[1:]
             ids += glue
             mask += [0] * len(glue)
-        answer = _answer(tokenizer, messages[turn], turn, enable_thinking)
+        answer = _answer(tokenizer, messages[turn], turn, stop, enable_thinking)
         ids += answer
         mask += [1] * len(answer)
     return ids, mask
@@ -102,7 +103,7 @@ def end_of_turn(tokenizer: PreTrainedTokenizerBase) -> int:
     return _glue(tokenizer, [{"role": "user", "content": _PROBE[::-1]}], False)[0]
 
 
-def _answer(tokenizer: Any, message: Message, index: int, enable_thinking: bool) -> list[int]:
+def _answer(tokenizer: Any, message: Message, index: int, stop: int, enable_thinking: bool) -> list[int]:
     """What the model generates for an assistant message, end-of-turn token included."""
     before = _render(tokenizer, _OPENING, None, True, enable_thinking)
     after = _render(tokenizer, [*_OPENING, message], None, False, enable_thinking)
@@ -112,7 +113,6 @@ def _answer(tokenizer: Any, message: Message, index: int, enable_thinking: bool)
             "use enable_thinking for answers with reasoning"
         )
     ids = _encode(tokenizer, after[len(before) :])
-    stop = end_of_turn(tokenizer)
     if stop not in ids:
         raise UserError(f"messages[{index}]: the chat template does not end this answer with an end-of-turn token")
     return ids[: len(ids) - ids[::-1].index(stop)]
