@@ -142,3 +142,6 @@ def _locked(path: Path) -> Iterator[None]:
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+        path.unlink(
+            missing_ok=True
+        )  # a waiter on the old file finds the library; at worst two builds replace each other

@@ -172,9 +172,8 @@ def _integer_converter(where: str, ctype: Any) -> _Converter:
     low, high = (0, 1) if boolean else (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
     def convert(value: Any) -> int:
-        if type(value) is not int:
-            if not isinstance(value, Integral):
-                raise TypeError(f"{where}: expected an integer, got {type(value).__name__}")
+        if type(value) is not int and not isinstance(value, Integral):
+            raise TypeError(f"{where}: expected an integer, got {type(value).__name__}")
         if not low <= value <= high:
             raise ValueError(f"{where}: {value} does not fit")
         return int(value)
