@@ -80,3 +80,8 @@ def test_saved_models_are_ordinary_hugging_face_directories(model, tokenizer, tm
     assert read.encode(text) == tokenizer.encode(text)
     assert read.chat_template == tokenizer.chat_template
     assert read.decode(read.encode(text)) == text
+
+
+def test_the_chat_templates_own_lines_are_single_tokens():
+    ids = TOKENIZER.encode("<|im_start|>system\n<|im_start|>user\n<|im_start|>assistant\n")
+    assert len(ids) == 6

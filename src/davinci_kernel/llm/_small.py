@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from davinci_kernel.errors import UserError
 
-from ._template import END_OF_TEXT, END_OF_TURN, SMALL_CHAT_TEMPLATE, START_OF_TURN, TOOL_MARKS
+from ._template import END_OF_TEXT, END_OF_TURN, SMALL_CHAT_TEMPLATE, START_OF_TURN, TEMPLATE_TEXTS, TOOL_MARKS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, Qwen3ForCausalLM
@@ -26,6 +26,7 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenize
     """Train a byte-level BPE tokenizer: any text encodes, and decodes to itself.
 
     Args:
+        texts: message contents, tool schemas, calls; the chat template's own text is added.
         vocab_size: entries at most, bytes and special tokens included.
 
     Raises:
@@ -54,7 +55,8 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenize
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(texts, trainer)
+    framed = (piece for text in texts for piece in (text, *TEMPLATE_TEXTS))
+    tokenizer.train_from_iterator(framed, trainer)
     tokenizer.add_tokens(marks)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,

@@ -17,6 +17,8 @@ _TOOLS_HEAD = (
     '# Tools\nCall a tool by writing {"name": <name>, "arguments": <object>} within <tool_call></tool_call>.\n<tools>\n'
 )
 _TOOLS_TAIL = "</tools>"
+TEMPLATE_TEXTS = ("system\n", "user\n", "assistant\n", *_TOOLS_HEAD.split("".join(TOOL_MARKS)), _TOOLS_TAIL)
+"""What the template itself adds to conversations, cut at special tokens: for training a tokenizer."""
 
 SMALL_CHAT_TEMPLATE = (
     """\
