@@ -1,0 +1,133 @@
+"""What grading writes: one `GradeRow` per (task, sample), one `GradeSummary` per model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from davinci_kernel.gym import Outcome, Verdict
+
+
+class GradedTurn(BaseModel):
+    """The part of a turn's verdict that the metrics read, and the code it belongs to."""
+
+    model_config = ConfigDict(frozen=True)
+    turn: int
+    outcome: Outcome
+    compiled: bool = False
+    speedup: float | None = None
+    speedup_interval: tuple[float, float] | None = None
+    too_noisy: bool = False
+    hack: str | None = None
+    coverage: float | None = None
+    message: str = ""
+    code: str | None = None
+
+    @property
+    def correct(self) -> bool:
+        return self.outcome is Outcome.CORRECT
+
+    @property
+    def measured_speedup(self) -> float | None:
+        """The speedup of a correct kernel; None where it is incorrect or too noisy to stand by."""
+        return self.speedup if self.correct and not self.too_noisy else None
+
+    @classmethod
+    def of(cls, turn: int, verdict: Verdict, code: str | None) -> GradedTurn:
+        """The graded part of a verdict."""
+        shared = cls.model_fields.keys() & Verdict.model_fields.keys()
+        return cls(turn=turn, code=code, **{name: getattr(verdict, name) for name in shared})
+
+
+class GradeRow(BaseModel):
+    """One line of ``results.jsonl``: an episode of one task."""
+
+    model_config = ConfigDict(frozen=True)
+    task_id: str
+    name: str = ""
+    level: int | None = None
+    sample: int
+    skills: tuple[str, ...] = ()
+    """Skills that the policy had in its prompt."""
+    turns: tuple[GradedTurn, ...] = ()
+    """Empty where the prompt was too long to be played: counts as incorrect."""
+
+    @property
+    def fault(self) -> Outcome | None:
+        """INFRA_ERROR or INVALID_REFERENCE if a turn ended so: such a row says nothing about the model."""
+        return next((t.outcome for t in self.turns if not t.outcome.is_candidates_fault), None)
+
+    def last(self) -> GradedTurn | None:
+        return self.turns[-1] if self.turns else None
+
+    def best(self, turns: int | None = None) -> GradedTurn | None:
+        """The best of the first `turns` turns: correct before incorrect, then faster, then earlier."""
+        return max(self.turns[:turns], key=lambda t: (t.correct, t.measured_speedup or 0.0, -t.turn), default=None)
+
+
+class Estimate(BaseModel):
+    """A figure with its 95 % interval (bootstrap over tasks) and the number of rows behind it.
+
+    `n` = 0: there was nothing to take the figure of (for instance the speedup of no correct kernel); all are 0 then.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+class TurnPoint(BaseModel):
+    """Best-by-turn curve: the best of the first `turn` turns (counted from 1) of every episode."""
+
+    model_config = ConfigDict(frozen=True)
+    turn: int
+    correct: Estimate
+    fast_1: Estimate
+    geomean_speedup: Estimate
+
+
+class Counts(BaseModel):
+    """Rows and what became of them. `graded` is the denominator of every share."""
+
+    model_config = ConfigDict(frozen=True)
+    tasks: int
+    rows: int
+    graded: int
+    infra_errors: int
+    invalid_references: int
+    too_noisy: int
+
+
+class GradeSummary(BaseModel):
+    """All figures of one grading run. ``summary.json`` is `to_json`: the last turn's metrics lie at its top level."""
+
+    model_config = ConfigDict(frozen=True)
+    last: dict[str, Estimate]
+    """Metrics of the last turn, by name: ``fast_1.2``, ``fast_1.2_ge``, ``correct``, ``geomean_speedup`` ..."""
+    best: dict[str, Estimate]
+    """The same of each episode's best turn."""
+    best_by_turn: tuple[TurnPoint, ...] = ()
+    pass_at_k: dict[str, Estimate] = Field(default_factory=dict)
+    """Chance that one of k samples is correct (last turn), unbiased, by k."""
+    fast_1_at_k: dict[str, Estimate] = Field(default_factory=dict)
+    """Chance that one of k samples is correct and faster than the reference (last turn), by k."""
+    levels: dict[str, dict[str, Estimate]] = Field(default_factory=dict)
+    """Last turn's metrics of each level."""
+    n: Counts
+    finished: str = ""
+    """UTC time at which the run was complete."""
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-able object: ``{"fast_1": {value, low, high, n}, ..., "best": {...}, "n": {...}}``."""
+        data = self.model_dump(mode="json")
+        return {**data.pop("last"), **data}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> GradeSummary:
+        """Inverse of `to_json`. Raises pydantic's ValidationError for another kind of object."""
+        known = {name: value for name, value in data.items() if name in cls.model_fields}
+        return cls.model_validate({**known, "last": {k: v for k, v in data.items() if k not in cls.model_fields}})
