@@ -1,9 +1,53 @@
-"""`davinci doctor`."""
+"""`davinci doctor`: what this machine can evaluate, and how well candidates are locked in."""
 
 from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
 
 import typer
 
 
 def register(app: typer.Typer) -> None:
-    pass
+    @app.command()
+    def doctor() -> None:
+        """Show backends, compilers, sandbox layers, cores, PyTorch and CUDA of this machine."""
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(show_header=False, box=None)
+        for name, fact in _facts():
+            table.add_row(name, fact)
+        Console().print(table)
+
+
+def _facts() -> list[tuple[str, str]]:
+    import torch
+
+    from davinci_kernel import __version__
+    from davinci_kernel.gym import cpu_model, sandbox_layers
+
+    compiler = _compiler()
+    cuda = torch.cuda.get_device_name() if torch.cuda.is_available() else "not detected"
+    return [
+        ("davinci-kernel", __version__),
+        ("python", platform.python_version()),
+        ("torch", torch.__version__),
+        ("processor", f"{cpu_model()}, {len(os.sched_getaffinity(0))} cores usable"),
+        ("CUDA", cuda),
+        ("compiler", compiler or "g++ not found: install it (apt-get install g++)"),
+        ("backend cpp", "works" if compiler else "needs g++"),
+        ("backend triton", "not available in this version"),
+        ("backend cuda", "not available in this version"),
+        *((f"sandbox: {layer}", "active" if active else "not available") for layer, active in sandbox_layers().items()),
+    ]
+
+
+def _compiler() -> str | None:
+    path = shutil.which(os.environ.get("CXX", "g++"))
+    if path is None:
+        return None
+    shown = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()
+    return shown[0] if shown else path

@@ -1,9 +1,143 @@
-"""`davinci evaluate`."""
+"""`davinci evaluate REF.py CANDIDATE.py`: one verdict, readable or as the full JSON record."""
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import typer
+
+from davinci_kernel.errors import EvaluatorError, UserError
+
+if TYPE_CHECKING:
+    from davinci_kernel.gym import Verdict
+
+_TOLERANCES = ("default", "kernelbench", "kernelgym")
+_BACKENDS = ("cpp", "triton", "cuda")
 
 
 def register(app: typer.Typer) -> None:
-    pass
+    @app.command()
+    def evaluate(
+        reference: Path = typer.Argument(..., help="Module with Model, get_inputs and get_init_inputs."),
+        candidate: Path = typer.Argument(..., help="Module with ModelNew."),
+        backend: str = typer.Option("cpp", help=f"One of {', '.join(_BACKENDS)}."),
+        as_json: bool = typer.Option(False, "--json", help="Print the full record as JSON on stdout."),
+        tolerance: str = typer.Option("default", help=f"One of {', '.join(_TOLERANCES)}."),
+        trials: int = typer.Option(3, min=1, max=100, help="Correctness trials with fresh inputs."),
+        measure: bool = typer.Option(True, help="Time a correct candidate against the reference."),
+        timeout: float = typer.Option(30.0, help="Seconds for one run of the candidate."),
+        compile_timeout: float = typer.Option(60.0, help="Seconds for compiling the candidate."),
+        entry_point: str = typer.Option("Model", help="Class name of the reference."),
+    ) -> None:
+        """Judge a candidate kernel against a PyTorch reference: correct, honest, how fast.
+
+        Exit code 0 for any verdict, 2 for unusable arguments, 3 when the evaluator itself failed.
+        """
+        _choice("--backend", backend, _BACKENDS)
+        _choice("--tolerance", tolerance, _TOLERANCES)
+        for flag, seconds in (("--timeout", timeout), ("--compile-timeout", compile_timeout)):
+            if not 0 < seconds < float("inf"):
+                raise UserError(f"{flag} {seconds:g}: expected a positive number of seconds")
+        reference_code, candidate_code = _read(reference), _read(candidate)
+        _require_reference(reference, reference_code, entry_point)
+
+        from davinci_kernel.gym import Candidate, EvalSettings, Outcome, evaluate_once
+        from davinci_kernel.tasks import Task
+
+        settings = EvalSettings.model_validate(
+            {
+                "tolerance": tolerance,
+                "num_correct_trials": trials,
+                "measure": measure,
+                "run_timeout": timeout,
+                "compile_timeout": compile_timeout,
+            }
+        )
+        task = Task(task_id=str(reference), code=reference_code, name=reference.stem, entry_point=entry_point)
+        judged = Candidate.model_validate({"code": candidate_code, "backend": backend})
+        with _waiting(f"evaluating {candidate.name}"):
+            verdict = evaluate_once(task, judged, settings)
+        if as_json:
+            typer.echo(verdict.model_dump_json(indent=2))
+        else:
+            _show(verdict)
+        if verdict.outcome is Outcome.INFRA_ERROR:
+            raise EvaluatorError(verdict.message)
+
+
+def _choice(flag: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise UserError(f"{flag} {value}: expected one of {', '.join(choices)}")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a directory, expected a Python file") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: not a text file") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+
+
+def _require_reference(path: Path, code: str, entry_point: str) -> None:
+    """The reference must define its entry point and input functions; found by reading, not by running it."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        raise UserError(f"{path}: not valid Python: {error.args[0]}{f' (line {line})' if line else ''}") from None
+    defined = _defined_names(tree)
+    for name in (entry_point, "get_inputs", "get_init_inputs"):
+        if name not in defined:
+            raise UserError(
+                f"{path}: defines no {name}; a reference needs {entry_point}, get_inputs and get_init_inputs"
+            )
+
+
+def _defined_names(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {alias.asname or alias.name for alias in node.names}
+    return names
+
+
+def _waiting(text: str) -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True).status(text)
+
+
+def _show(verdict: Verdict) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    color = "green" if verdict.correct else "red"
+    console.print(Text(verdict.outcome.value + (f" ({verdict.hack})" if verdict.hack else ""), style=f"bold {color}"))
+    if verdict.message:
+        console.print(Text(verdict.message))
+    rows = Table(show_header=False, box=None)
+    if verdict.speedup is not None and verdict.speedup_interval is not None:
+        low, high = verdict.speedup_interval
+        rows.add_row("speedup", f"{verdict.speedup:.2f}x  (95 % interval {low:.2f} to {high:.2f})")
+    if verdict.reference_ms is not None and verdict.kernel_ms is not None:
+        rows.add_row("reference", f"{verdict.reference_ms:.3f} ms")
+        rows.add_row("candidate", f"{verdict.kernel_ms:.3f} ms")
+    if verdict.coverage is not None:
+        rows.add_row("coverage", f"{verdict.coverage:.2f}")
+    hardware = verdict.provenance.get("hardware", {})
+    if hardware:
+        rows.add_row("measured on", f"{hardware['cpu']}, {hardware['threads']} threads, torch {hardware['torch']}")
+    console.print(rows)

@@ -1,8 +1,10 @@
 """KernelGYM: compile, isolate, check, guard and time candidate kernels."""
 
 from ._feedback import feedback
+from ._hardware import cpu_model
 from ._pool import GymPool, evaluate_once
 from ._record import RecordingGym, ReplayGym, VerdictRecord
+from ._sandbox import sandbox_layers
 from ._types import Backend, Candidate, EvalSettings, Gym, Outcome, Verdict
 
 __all__ = [
@@ -16,6 +18,8 @@ __all__ = [
     "ReplayGym",
     "Verdict",
     "VerdictRecord",
+    "cpu_model",
     "evaluate_once",
     "feedback",
+    "sandbox_layers",
 ]

@@ -26,7 +26,7 @@ import time
 from typing import Any, NoReturn
 
 from davinci_kernel.gym._channel import Channel, ChannelClosed, ChannelGarbage, ChannelTimeout, close_all
-from davinci_kernel.gym._sandbox import confine
+from davinci_kernel.gym._sandbox import confine, leave_network
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _STRAY_CHECK_SECONDS = 1.0
@@ -171,6 +171,7 @@ def main() -> None:
     sys.path[:] = [entry for entry in sys.path if entry not in ("", os.getcwd())]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    leave_network()
     _preload()
     gc.collect()
     gc.freeze()

@@ -21,8 +21,8 @@ from ._sandbox import clean_environment
 
 _START_SECONDS = 120.0
 _FORK_SECONDS = 30.0
-IDLE_LIMIT = 0.02
-"""Seconds after which a process that is still computing is not just letting its OpenMP threads go to sleep."""
+BUSY_CPU = 0.01
+"""CPU seconds after which a process that is still computing is not just letting its OpenMP threads go to sleep."""
 _IDLE_POLL = 0.0002
 _IDLE_CPU = 0.00005
 
@@ -135,10 +135,9 @@ class WorkerProcess:
 
 
 def wait_idle(worker: WorkerProcess) -> bool:
-    """Wait until a process computes nothing; False if it still does after `IDLE_LIMIT`."""
-    deadline = time.perf_counter() + IDLE_LIMIT
-    last = worker.cpu_seconds()
-    while time.perf_counter() < deadline:
+    """Wait until a process computes nothing; False if it has gone on for `BUSY_CPU` of CPU time."""
+    first = last = worker.cpu_seconds()
+    while last - first < BUSY_CPU:
         time.sleep(_IDLE_POLL)
         now = worker.cpu_seconds()
         if now - last < _IDLE_CPU:

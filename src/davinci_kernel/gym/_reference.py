@@ -20,6 +20,9 @@ from ._types import EvalSettings, Outcome
 MAX_CACHED_BYTES = 256 << 20
 """Shared memory that one reference may keep between evaluations."""
 
+MAX_WARM_BYTES = 64 << 20
+"""Largest block that both sides' allocators are warmed with (eight of them)."""
+
 
 class Rejection(Exception):
     """The evaluation is over with this outcome."""
@@ -83,6 +86,8 @@ class Reference:
             raise Rejection(Outcome.INVALID_REFERENCE, "the reference's output is NaN everywhere")
         self.set_bytes = first.region.size + self.output_bytes
         self.bank.append(first)
+        self.warm_bytes = min(self.output_bytes, MAX_WARM_BYTES)
+        self._call("warm", bytes=self.warm_bytes)
 
     def trial_sets(self, count: int, settings: EvalSettings) -> list[InputSet]:
         """``count`` input sets: one of a seed never used before, the others of this reference's recent ones."""
