@@ -7,10 +7,11 @@ works on the row. An unfused plan writes `v` back to memory after every operator
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
-from davinci_kernel.tasks import OPERATORS, Task
+from davinci_kernel.tasks import Task
 
 from ._plan import Plan
 
@@ -41,6 +42,7 @@ _POINTWISE = {
     "hardswish": "v < -3.0 ? 0.0 : v > 3.0 ? v : v * (v + 3.0) / 6.0",
     "add_bias": "v + {b}",
     "mul_weight": "v * {b}",
+    "mul_gate": "v * {b}",
     "add_tensor": "v + {b}",
     "mul_tensor": "v * {b}",
 }
@@ -114,7 +116,8 @@ def write_kernel(task: Task, plan: Plan) -> str:
         ]
     )
     source = _SINGLE.sub(_to_single, source) if plan.single else _LOCAL.sub(r"double \1 =", source)
-    flags = ', ["-ffast-math"]' if plan.fast_math else ""
+    chosen = [flag for flag, on in (("-ffast-math", plan.fast_math), ("-mprefer-vector-width=512", plan.wide)) if on]
+    flags = f", {json.dumps(chosen)}" if chosen else ""
     arguments = ["x", *extras, *(["tmp"] if buffer == "tmp" else []), "out", "x.shape[0]", "x.shape[1]"]
     forward = [f"    def forward(self, {', '.join(['x', *extras])}):"]
     forward += ["        tmp = torch.empty_like(x)"] if buffer == "tmp" else []
@@ -189,9 +192,8 @@ def _reduce(tail: str | None, source: str, chain: list[str]) -> list[str]:
 
 def _normalise(tail: str) -> list[str]:
     first, second, result = _NORMALISATIONS[tail]
-    eps = OPERATORS[tail].eps if hasattr(OPERATORS[tail], "eps") else 1e-5
     lines = []
     for name, start, accumulate, finish in filter(None, (first, second)):
         lines += [f"    float {name} = {start};", "    for (long c = 0; c < cols; c++) {", f"      {accumulate}", "    }"]
-        lines += [f"    {finish.format(eps=f'{eps:.6f}')}"] if finish else []
+        lines += [f"    {finish.format(eps='0.00001')}"] if finish else []
     return [*lines, "    for (long c = 0; c < cols; c++) {", f"      o[c] = {result};", "    }"]

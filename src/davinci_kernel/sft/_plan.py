@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import asdict, dataclass, replace
 
-TECHNIQUES = ("parallel", "fused", "single", "fast_math")
+TECHNIQUES = ("parallel", "fused", "single", "fast_math", "wide")
 """Order in which differences between plans are named."""
 
 
@@ -18,12 +18,14 @@ class Plan:
         fused: one pass over memory, the row stays in cache; otherwise one pass per operator.
         single: arithmetic in float; otherwise in double.
         fast_math: compiled with -ffast-math, which lets the compiler vectorise exp, tanh and sums.
+        wide: compiled with -mprefer-vector-width=512 (the compiler's default on AVX-512 machines is 256 bits).
     """
 
     parallel: bool = False
     fused: bool = False
     single: bool = False
     fast_math: bool = False
+    wide: bool = False
 
     def with_(self, technique: str) -> Plan:
         """This plan with one technique more. Raises ValueError for an unknown name."""
@@ -44,13 +46,15 @@ class Plan:
 class Habits:
     """How often an unguided writer uses each technique: what the cold-start model knows by itself.
 
-    `fast_math` is rare: it is to be reached through feedback and through skills, so that there is something to learn.
+    The compiler flags are rare: they are to be reached through feedback and through skills, so that there is something to
+    learn.
     """
 
     parallel: float = 0.5
     fused: float = 0.5
     single: float = 0.6
     fast_math: float = 0.04
+    wide: float = 0.04
 
     def draw(self, rng: random.Random) -> Plan:
         return Plan(**{t: rng.random() < p for t, p in asdict(self).items()})

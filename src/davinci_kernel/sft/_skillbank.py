@@ -75,12 +75,29 @@ _TEXTS: dict[str, list[tuple[str, str, str, str, tuple[str, ...]]]] = {
             ("flags", "simd", "vectorisation"),
         ),
     ],
+    "wide": [
+        (
+            "wide-vectors",
+            "Compile for 512-bit vectors.",
+            "The compiler prefers half-width vectors.",
+            "Pass the flag -mprefer-vector-width=512 to load_cpp.",
+            ("avx512", "simd", "flags"),
+        ),
+        (
+            "avx512-full-width",
+            "Use the full width of the vector unit.",
+            "Half of each vector register stays unused by default.",
+            "Give load_cpp the extra flag -mprefer-vector-width=512.",
+            ("avx512", "vectorisation", "flags"),
+        ),
+    ],
 }
 _EXAMPLES = {
     "parallel": "#pragma omp parallel for",
     "fused": "float v = a[c]; v = v * 2.0f; v = v + 1.0f; o[c] = v;",
     "single": "float v = a[c]; v = v * 2.0f;",
-    "fast_math": "K = load_cpp(source, [\"-ffast-math\"])",
+    "fast_math": 'K = load_cpp(source, ["-ffast-math"])',
+    "wide": 'K = load_cpp(source, ["-mprefer-vector-width=512"])',
 }
 _DISTRACTORS = [
     ("shared-memory-tiles", "Stage tiles in shared memory.", ("gpu", "tiling", "shared-memory"), "__shared__ float tile[32][33];"),
@@ -124,7 +141,7 @@ def useful_techniques(task: Task) -> tuple[str, ...]:
     ops = [step["op"] for step in task.metadata["steps"]]
     useful = ["parallel"]
     if any(op in TRANSCENDENTAL for op in ops) or task_kind(task) in ("reduction", "normalisation"):
-        useful.insert(0, "fast_math")
+        useful = ["fast_math", "wide", *useful]
     if len(ops) > 1:
         useful.append("fused")
     return tuple(useful)

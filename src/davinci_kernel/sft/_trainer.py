@@ -44,7 +44,7 @@ def encode_rows(tokenizer, rows: list[Row], max_length: int) -> tuple[list[Encod
     """Tokenise rows; rows longer than `max_length` tokens are left out and counted."""
     encoded, too_long = [], 0
     for row in rows:
-        ids, mask = render_with_mask(tokenizer, row.messages, row.tools or None)
+        ids, mask = render_with_mask(tokenizer, row.messages, row.tools or None, row.enable_thinking)
         if len(ids) > max_length:
             too_long += 1
         else:
