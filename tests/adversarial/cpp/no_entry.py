@@ -1,0 +1,9 @@
+# task: silu.py
+# required: COMPILE_ERROR
+# Defines no ModelNew.
+from torch import nn
+
+
+class Model2(nn.Module):
+    def forward(self, x):
+        return x
