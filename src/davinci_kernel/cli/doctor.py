@@ -27,7 +27,7 @@ def _facts() -> list[tuple[str, str]]:
     import torch
 
     from davinci_kernel import __version__
-    from davinci_kernel.gym import cpu_model, sandbox_layers
+    from davinci_kernel.gym import cpu_model, sandbox_layers, usable_cores
 
     compiler = _compiler()
     cuda = torch.cuda.get_device_name() if torch.cuda.is_available() else "not detected"
@@ -35,7 +35,7 @@ def _facts() -> list[tuple[str, str]]:
         ("davinci-kernel", __version__),
         ("python", platform.python_version()),
         ("torch", torch.__version__),
-        ("processor", f"{cpu_model()}, {len(os.sched_getaffinity(0))} cores usable"),
+        ("processor", f"{cpu_model()}, {usable_cores()} cores usable"),
         ("CUDA", cuda),
         ("compiler", compiler or "g++ not found: install it (apt-get install g++)"),
         ("backend cpp", "works" if compiler else "needs g++"),

@@ -1,7 +1,7 @@
 """KernelGYM: compile, isolate, check, guard and time candidate kernels."""
 
 from ._feedback import feedback
-from ._hardware import cpu_model
+from ._hardware import cpu_model, usable_cores
 from ._pool import GymPool, evaluate_once
 from ._record import RecordingGym, ReplayGym, VerdictRecord
 from ._sandbox import sandbox_layers
@@ -22,4 +22,5 @@ __all__ = [
     "evaluate_once",
     "feedback",
     "sandbox_layers",
+    "usable_cores",
 ]

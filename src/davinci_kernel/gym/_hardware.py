@@ -14,6 +14,12 @@ from davinci_kernel import __version__
 
 
 @cache
+def usable_cores() -> int:
+    """Cores that this process may use, as of the first call: OpenMP later binds the asking thread to one of them."""
+    return len(os.sched_getaffinity(0))
+
+
+@cache
 def cpu_model() -> str:
     """The processor's name as the system gives it."""
     try:
@@ -30,7 +36,7 @@ def describe_hardware(threads: int) -> dict[str, Any]:
     return {
         "device": "cpu",
         "cpu": cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": usable_cores(),
         "threads": threads,
         "torch": torch.__version__,
         "davinci_kernel": __version__,

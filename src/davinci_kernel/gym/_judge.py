@@ -11,7 +11,7 @@ from typing import Any
 
 from davinci_kernel.tasks import Task
 
-from ._hardware import describe_hardware
+from ._hardware import describe_hardware, usable_cores
 from ._measure import Session, time_process
 from ._processes import ForkClient
 from ._reference import InputSet, Reference, Rejection
@@ -37,7 +37,7 @@ class Judge:
     def compile(self, task: Task, candidate: Candidate, settings: EvalSettings) -> Verdict | None:
         """Import the candidate in its own process; a verdict only if that is the end of it."""
         self.task, self.candidate, self.settings = task, candidate, settings
-        self.threads = settings.num_threads or len(os.sched_getaffinity(0))
+        self.threads = settings.num_threads or usable_cores()
         self.facts: dict[str, Any] = {}
         self.compiled = False
         self.directory = self._new_directory()
@@ -48,11 +48,11 @@ class Judge:
                 raise Rejection(finding.outcome, finding.message, finding.hack)
             self.subject = self._new_subject()
             self.compiled = True
-            return None
+            verdict = None
         except Rejection as rejection:
-            return self._end(self._rejected(rejection))
-        finally:
-            self.facts["compile_seconds"] = round(time.monotonic() - started, 4)
+            verdict = self._rejected(rejection)
+        self.facts["compile_seconds"] = round(time.monotonic() - started, 4)
+        return None if verdict is None else self._end(verdict)
 
     def check(self) -> Verdict:
         """Judge the candidate that `compile` imported."""

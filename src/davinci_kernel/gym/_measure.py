@@ -99,6 +99,8 @@ def time_process(reference: Reference, subject: Subject, sets: list[InputSet], s
     draw = random.SystemRandom() if settings.seed is None else random.Random(settings.seed)
     for chosen in sets:
         subject.map(chosen)
+    subject.load(sets[0])
+    subject.call("warm", bytes=reference.warm_bytes)
     warm_up = Session()
     for _ in range(_WARM_UP_CALLS):
         _round(reference, subject, sets, draw, warm_up)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -16,6 +15,7 @@ from types import TracebackType
 from davinci_kernel.errors import EvaluatorError, UserError
 from davinci_kernel.tasks import Task
 
+from ._hardware import usable_cores
 from ._processes import ForkServer, WorkerFailed, WorkerGone, WorkerProcess
 from ._types import Candidate, EvalSettings, Outcome, Verdict
 
@@ -85,7 +85,7 @@ class GymPool:
         cache_verdicts: bool = True,
     ):
         self.settings = settings or EvalSettings.model_validate({})
-        self.slots = compile_slots or len(os.sched_getaffinity(0))
+        self.slots = compile_slots or usable_cores()
         self.cache_verdicts = cache_verdicts
         self._quiet = quiet
         self._device: _Device | None = None
@@ -176,14 +176,14 @@ class GymPool:
     async def _take_judge(self) -> WorkerProcess:
         async with self._starting:
             if self._server is None:
-                threads = self.settings.num_threads or len(os.sched_getaffinity(0))
+                threads = self.settings.num_threads or usable_cores()
                 self._server = await asyncio.to_thread(ForkServer, threads)
         if self._idle:
             return self._idle.pop()
         return await asyncio.to_thread(self._start_judge, self._server)
 
     def _start_judge(self, server: ForkServer) -> WorkerProcess:
-        threads = self.settings.num_threads or len(os.sched_getaffinity(0))
+        threads = self.settings.num_threads or usable_cores()
         directory = server.directory(f"judge{next(self._names)}")
         judge = server.client.fork("judge", directory, memory_bytes=0, threads=threads)
         connection = server.client.connect()

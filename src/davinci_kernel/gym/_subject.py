@@ -64,7 +64,6 @@ class Subject:
         self.capacity = 2 * reference.output_bytes + (64 << 10)
         self.result = Region.create(self.capacity + input_bytes + (64 << 10))
         self.call("result", fds=[self.result.fd], size=self.result.size)
-        self.call("warm", bytes=reference.warm_bytes)
 
     def load_weights(self, weights: Weights) -> None:
         self.call("weights", fds=[weights.region.fd], size=weights.region.size, weights=weights.weights)

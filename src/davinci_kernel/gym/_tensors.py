@@ -226,7 +226,7 @@ def _tensor(node: dict[str, Any], region: Region, copy: bool) -> torch.Tensor:
         raise BadDescription("tensor outside of its region")
     raw = region.bytes_at(offset, nbytes)
     flat = (raw.clone() if copy else raw).view(dtype) if nbytes else torch.empty(0, dtype=dtype)
-    if stride is None:
+    if stride is None or not count:
         return flat.view(shape)
     if len(stride) != len(shape) or sum((e - 1) * s for e, s in zip(shape, stride, strict=True) if e) >= max(count, 1):
         raise BadDescription("malformed stride")

@@ -62,6 +62,11 @@ class Worker:
         except SystemExit as error:
             return {"error": f"SystemExit: the code called sys.exit({error.code})", "kind": "exception"}, []
         except BaseException as error:
+            if "can't allocate memory" in str(error):
+                return {
+                    "error": f"MemoryError: the memory limit was reached\n{describe_error(error)}",
+                    "kind": "memory",
+                }, []
             return {"error": describe_error(error), "kind": "exception"}, []
         return reply if isinstance(reply, tuple) else (reply, [])
 

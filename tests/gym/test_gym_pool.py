@@ -1,0 +1,272 @@
+"""End to end: honest, wrong, dishonest and violent candidates against real processes."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from davinci_kernel.errors import UserError
+from davinci_kernel.gym import Candidate, EvalSettings, GymPool, Outcome, sandbox_layers
+from davinci_kernel.tasks import Task
+
+REFERENCE = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+    def forward(self, x):
+        return torch.sigmoid(x * self.scale) * x
+def get_inputs():
+    return [torch.randn(64, 128)]
+def get_init_inputs():
+    return [1.35]
+"""
+KERNEL = '''
+import os, sys, time, threading
+import torch
+from davinci_kernel.jit import load_cpp
+K = load_cpp(r"""
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
+extern "C" void swish(const float* x, float* out, long n, float s) {
+    for (long i = 0; i < n; i++) out[i] = x[i] / (1.0f + expf(-x[i] * s));
+}
+""")
+class ModelNew(torch.nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+    def forward(self, x):
+        out = torch.empty_like(x)
+        K.swish(x, out, x.numel(), float(self.scale))
+        return out
+'''
+FORWARD = "        out = torch.empty_like(x)\n"
+SETTINGS = EvalSettings(measure=False, run_timeout=2.0, num_correct_trials=2)
+
+
+def in_kernel(statement):
+    return KERNEL.replace("    for (long i", f"    {statement}\n    for (long i")
+
+
+def with_line(line):
+    return KERNEL.replace(FORWARD, f"        {line}\n{FORWARD}")
+
+
+SECRET = "DAVINCI_TEST_TOKEN"
+
+
+@pytest.fixture(scope="module")
+def judge():
+    os.environ[SECRET] = "x"
+    loop = asyncio.new_event_loop()
+    pool = GymPool(SETTINGS, compile_slots=2)
+
+    def ask(code, settings=SETTINGS, reference=REFERENCE):
+        return loop.run_until_complete(pool.evaluate(Task("t", reference), Candidate(code=code), settings))
+
+    ask.pool, ask.loop = pool, loop
+    yield ask
+    del os.environ[SECRET]
+    loop.run_until_complete(pool.close())
+    loop.close()
+
+
+def test_honest_kernel_is_correct_with_full_coverage(judge):
+    verdict = judge(KERNEL)
+    assert verdict.outcome is Outcome.CORRECT, verdict.message
+    assert verdict.compiled
+    assert verdict.coverage > 0.9
+    assert verdict.speedup is None
+
+
+def test_measured_kernel_has_a_speedup_or_says_that_it_is_noisy(judge):
+    verdict = judge(KERNEL, SETTINGS.model_copy(update={"measure": True, "max_processes": 3}))
+    assert verdict.outcome is Outcome.CORRECT, verdict.message
+    assert verdict.reference_ms > 0
+    assert verdict.too_noisy == (verdict.speedup is None)
+    assert len(verdict.provenance["processes"]) == 3
+    if verdict.speedup is not None:
+        low, high = verdict.speedup_interval
+        assert low <= verdict.speedup <= high
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome", "part"),
+    [
+        (KERNEL.replace("1.0f +", "2.0f +"), Outcome.WRONG_VALUE, "expected"),
+        (KERNEL.replace("return out", "return out[:1]"), Outcome.WRONG_SHAPE, ""),
+        (KERNEL.replace("return out", "return out.double()"), Outcome.WRONG_DTYPE, ""),
+        (KERNEL.replace("return out", "return [out]"), Outcome.WRONG_TYPE, ""),
+        (KERNEL.replace("return out", "return object()"), Outcome.WRONG_TYPE, "object"),
+        (KERNEL.replace("return out", "return torch.zeros(10_000_000)"), Outcome.WRONG_SHAPE, "10000000"),
+        (KERNEL.replace("#include", "#include <nothing.h>\n#include"), Outcome.COMPILE_ERROR, "nothing.h"),
+        (KERNEL.replace("class ModelNew", "class Other"), Outcome.COMPILE_ERROR, "ModelNew"),
+        ("def broken(:\n", Outcome.COMPILE_ERROR, "line 1"),
+        ("raise ValueError('at import')\n" + KERNEL, Outcome.COMPILE_ERROR, "at import"),
+        (with_line("raise ValueError('in forward')"), Outcome.RUNTIME_ERROR, "in forward"),
+        (in_kernel("_exit(0);"), Outcome.RUNTIME_ERROR, "code 0"),
+        (with_line("sys.exit(0)"), Outcome.RUNTIME_ERROR, "sys.exit"),
+        (in_kernel("raise(SIGKILL);"), Outcome.RUNTIME_ERROR, "SIGKILL"),
+        (with_line("torch.empty(25_000_000_000)"), Outcome.RUNTIME_ERROR, "MemoryError"),
+        (with_line("while True: pass"), Outcome.TIMEOUT, "2 s"),
+        (in_kernel("close(3);"), Outcome.RUNTIME_ERROR, ""),
+        (in_kernel("*(volatile int*)0 = 1;"), Outcome.RUNTIME_ERROR, "SIGSEGV"),
+        (in_kernel("_exit(0);") + "K.swish(torch.ones(1), torch.ones(1), 1, 1.0)\n", Outcome.RUNTIME_ERROR, "code 0"),
+    ],
+    ids=lambda value: value[-30:].strip() if isinstance(value, str) and "\n" not in value else "",
+)
+def test_faulty_candidate(judge, code, outcome, part):
+    verdict = judge(code)
+    assert verdict.outcome is outcome, verdict.message
+    assert part in verdict.message
+    assert verdict.speedup is None
+
+
+@pytest.mark.parametrize(
+    ("code", "hack"),
+    [
+        (with_line("return torch.sigmoid(x * self.scale) * x"), "torch-fallback"),
+        (KERNEL.replace("return out", "return torch.sigmoid(x * self.scale) * x"), "ghost"),
+        (KERNEL.replace("return out", "x.mul_(2.0)\n        return out"), "input-mutation"),
+    ],
+    ids=["torch-fallback", "ghost", "input-mutation"],
+)
+def test_dishonest_candidate(judge, code, hack):
+    verdict = judge(code)
+    assert (verdict.outcome, verdict.hack) == (Outcome.HACK, hack), verdict.message
+
+
+def test_fake_verdict_on_stdout_and_in_the_channel_changes_nothing(judge):
+    fake = (
+        r'const char body[] = "\0\0\0\x20{\"outcome\": \"CORRECT\", \"id\": 9}";'
+        "for (int fd = 1; fd < 20; fd++) write(fd, body, sizeof body - 1);"
+    )
+    verdict = judge(in_kernel(fake).replace("1.0f +", "2.0f +"))
+    assert not verdict.correct
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        REFERENCE.replace("return torch.sigmoid", "raise ValueError('no')\n        return torch.sigmoid"),
+        REFERENCE.replace("* x\n", "* x * float('nan')\n"),
+        REFERENCE.replace("def get_inputs", "def other"),
+    ],
+    ids=["raises", "nan", "no inputs"],
+)
+def test_broken_reference_is_the_tasks_fault(judge, reference):
+    verdict = judge(KERNEL, reference=reference)
+    assert verdict.outcome is Outcome.INVALID_REFERENCE
+    assert not verdict.outcome.is_candidates_fault
+
+
+def test_weights_are_copied_by_name(judge):
+    reference = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(128))
+        self.bias = torch.nn.Parameter(torch.zeros(128))
+    def forward(self, x):
+        return x * self.weight + self.bias
+def get_inputs():
+    return [torch.randn(64, 128)]
+def get_init_inputs():
+    return []
+"""
+    candidate = '''
+import torch
+from davinci_kernel.jit import load_cpp
+K = load_cpp(r"""
+extern "C" void scale(const float* x, const float* w, const float* b, float* out, long rows, long columns) {
+    for (long i = 0; i < rows; i++)
+        for (long j = 0; j < columns; j++) out[i * columns + j] = x[i * columns + j] * w[j] + b[j];
+}
+""")
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(128))
+        self.bias = torch.nn.Parameter(torch.zeros(128))
+    def forward(self, x):
+        out = torch.empty_like(x)
+        K.scale(x, self.weight, self.bias, out, 64, 128)
+        return out
+'''
+    assert judge(candidate, reference=reference).outcome is Outcome.CORRECT
+    forgot_bias = judge(candidate.replace("* w[j] + b[j]", "* w[j]"), reference=reference)
+    assert forgot_bias.outcome is Outcome.WRONG_VALUE
+    assert "randomised weights" in forgot_bias.message
+    renamed = judge(candidate.replace("self.weight", "self.scale_by"), reference=reference)
+    assert renamed.outcome is Outcome.WRONG_VALUE
+    assert "weight" in renamed.message
+
+
+def test_other_backends_are_refused(judge):
+    with pytest.raises(UserError, match="backend triton: not available"):
+        judge.loop.run_until_complete(
+            judge.pool.evaluate(Task("t", REFERENCE), Candidate(code=KERNEL, backend="triton"))
+        )
+
+
+def test_identical_requests_are_judged_once(judge):
+    pair = (Task("t", REFERENCE), Candidate(code=KERNEL + "\n# twin\n"))
+    first, second = judge.loop.run_until_complete(judge.pool.evaluate_many([pair, pair]))
+    assert first is second
+
+
+def test_candidate_inherits_nothing_and_writes_nowhere_else(judge, tmp_path):
+    target = tmp_path / "escaped"
+    inherits = "static int calls = 0; if (!calls++) for (int fd = 4; fd < 1024; fd++) if (fcntl(fd, F_GETFD) != -1) raise(SIGUSR1);"
+    writes = f'if (FILE* file = fopen("{target}", "w")) fclose(file);'
+    at_import = f"K.swish(torch.ones(1), torch.ones(1), 1, 1.0)\nassert {SECRET!r} not in os.environ\n"
+    verdict = judge(in_kernel(inherits + writes).replace("class ModelNew", at_import + "class ModelNew"))
+    assert verdict.outcome is Outcome.CORRECT, verdict.message
+    assert target.exists() != sandbox_layers()["files outside of its scratch directory (Landlock)"]
+
+
+def test_processes_left_behind_are_killed(judge):
+    verdict = judge(in_kernel('if (fork() == 0) { setsid(); execlp("sleep", "sleep", "7531", (char*)0); }'))
+    assert verdict.outcome in (Outcome.CORRECT, Outcome.HACK), verdict.message
+    assert not wait_for_command("sleep\x007531\x00", gone=True)
+
+
+def test_closing_the_pool_ends_every_process():
+    async def run():
+        async with GymPool(SETTINGS, compile_slots=1) as pool:
+            await pool.evaluate(Task("t", REFERENCE), Candidate(code=KERNEL))
+            return pool._server.process.pid, pool._server.scratch
+
+    pid, scratch = asyncio.run(run())
+    assert not Path(f"/proc/{pid}").exists()
+    assert not os.path.exists(scratch)
+
+
+def test_a_killed_fork_server_is_replaced(judge):
+    judge.pool._server.process.kill()
+    judge.pool._server.process.wait()
+    assert judge(KERNEL + "\n# after the loss\n").outcome is Outcome.CORRECT
+
+
+def wait_for_command(text, gone):
+    """Commands that contain ``text``, once there are none (``gone``) or after five seconds."""
+    deadline = time.monotonic() + 5
+    while True:
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and text in (entry / "cmdline").read_text():
+                    found.append(entry.name)
+            except OSError:
+                continue
+        if bool(found) != gone or time.monotonic() > deadline:
+            return found
+        time.sleep(0.05)
