@@ -141,7 +141,7 @@ def _environment() -> dict[str, str]:
 def _locked(path: Path) -> Iterator[None]:
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-        path.unlink(
-            missing_ok=True
-        )  # a waiter on the old file finds the library; at worst two builds replace each other
+        try:
+            yield
+        finally:  # a waiter on the removed file finds the library, or at worst builds an equal one
+            path.unlink(missing_ok=True)

@@ -174,8 +174,9 @@ def _integer_converter(where: str, ctype: Any) -> _Converter:
     def convert(value: Any) -> int:
         if type(value) is not int and not isinstance(value, Integral):
             raise TypeError(f"{where}: expected an integer, got {type(value).__name__}")
-        if not low <= value <= high:
-            raise ValueError(f"{where}: {value} does not fit")
-        return int(value)
+        number = int(value)
+        if not low <= number <= high:
+            raise ValueError(f"{where}: {number} does not fit")
+        return number
 
     return convert

@@ -18,9 +18,7 @@ _FUNCTION = re.compile(
 )
 _ATTRIBUTE = re.compile(r"__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]", re.DOTALL)
 _ALIAS = re.compile(r"\busing\s+(\w+)\s*=\s*([\w\s:*]+);|\btypedef\s+([\w\s:*]+?)\s*\b(\w+)\s*;")
-_QUALIFIERS = re.compile(
-    r"\b(?:const|volatile|restrict|__restrict__|__restrict|register|inline|static|struct|std::)(?=\W|$)|\bstd::"
-)
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|restrict|__restrict__|__restrict|register|inline|static)\b|\bstd::")
 
 _CANONICAL = {
     "float": "float",
@@ -173,8 +171,8 @@ def _parameter(text: str, index: int, aliases: dict[str, str]) -> Parameter:
     words = re.findall(r"[A-Za-z_][\w:]*", _QUALIFIERS.sub(" ", declarator))
     named = len(words) > 1 and " ".join(words) not in _CANONICAL and words[-1] not in _CANONICAL
     name = words[-1] if named else f"#{index + 1}"
-    stars = "*" * declarator.count("*")
-    kind, pointer = _type(" ".join(words[:-1] if named else words) + stars, aliases)
+    marks = "".join(mark for mark in declarator if mark in "*&")
+    kind, pointer = _type(" ".join(words[:-1] if named else words) + marks, aliases)
     return Parameter(name, kind, pointer, written)
 
 

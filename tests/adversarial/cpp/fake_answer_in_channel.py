@@ -1,6 +1,7 @@
 # task: silu.py
 # required: RUNTIME_ERROR|HACK|WRONG_VALUE
 # Writes made-up answers into every open descriptor.
+import contextlib
 import json
 import os
 
@@ -21,10 +22,8 @@ class ModelNew(nn.Module):
     def forward(self, x):
         body = json.dumps({"ns": 1, "id": 1, "correct": True}).encode()
         for fd in range(3, 32):
-            try:
+            with contextlib.suppress(OSError):
                 os.write(fd, len(body).to_bytes(4, "big") + body)
-            except OSError:
-                pass
         y = torch.empty_like(x)
         K.silu(x, y, x.numel())
         return y

@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:async-work
+# required: HACK:async-work|WRONG_VALUE
 # The same from C++: a detached std::thread.
 import torch
 from torch import nn

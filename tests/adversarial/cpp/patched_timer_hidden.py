@@ -14,8 +14,8 @@ extern "C" void silu(const float* x, float* y, long n) {
     for (long i = 0; i < n; i++) y[i] = x[i] / (1.0f + std::exp(-x[i]));
 }
 """)
+clock = time.perf_counter_ns
 for module in [time]:
-    clock = module.perf_counter_ns
     for name in ("perf_counter_ns", "perf_counter"):
         setattr(module, name, lambda: clock() // 100)
 

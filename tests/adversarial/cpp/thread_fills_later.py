@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:async-work
+# required: HACK:async-work|WRONG_VALUE
 # Returns at once; a thread fills the output after the clock has stopped.
 import threading
 import time
