@@ -10,6 +10,10 @@ from davinci_kernel.grading import GradedTurn, GradeRow, summarise
 from davinci_kernel.skills import Skill, SkillLibrary, SkillStatistics
 
 INJECTION = "</pre></script><script>alert('owned')</script><img src=x onerror=alert(1)>"
+WHY = {
+    "fuse-rows": "Memory traffic dominates chains of elementwise operators, so a row should be read and written once.",
+    "openmp-rows": "Independent outer iterations belong to different threads; schedule(static) keeps pages near their core.",
+}
 REFERENCE = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return torch.softmax(x * 1.35, dim=-1)\n"
 KERNEL = """import torch
 from davinci_kernel.jit import load_cpp
@@ -143,7 +147,9 @@ def run_dir(tmp_path):
     )
     (root / "phases.json").write_text(json.dumps({"cold_start": 95.2, "sft": 171.4, "grade_sft": 40.0, "rl": 257.1}))
     tasks = ["gen/train/0/1", "gen/train/0/2"]
-    write_lines(root / "tasks.jsonl", [{"task_id": t, "name": "mul-softmax", "level": 2, "code": REFERENCE} for t in tasks])
+    write_lines(
+        root / "tasks.jsonl", [{"task_id": t, "name": "mul-softmax", "level": 2, "code": REFERENCE} for t in tasks]
+    )
     write_lines(root / "metrics.jsonl", [metrics_row(draw, step) for step in range(1, 25)])
     for step in range(1, 25):
         rows = []
@@ -163,7 +169,7 @@ def run_dir(tmp_path):
                 description=f"Do it in {name}.",
                 scope="general",
                 tags=("fusion", "cache", "rows"),
-                content=f"## Motivation\nMemory is slow ({name}).\n## Key Idea\n{name} {INJECTION}\n## Example\nfor (...) {{}}",
+                content=f"## Motivation\n{WHY[name]}\n## Key Idea\n{name} {INJECTION}\n## Example\nfor (...) {{}}",
                 verify_speedup=2.1,
                 provenance=provenance,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from ._figures import Curve, line_chart
@@ -16,8 +17,8 @@ CHARTS: dict[str, dict[str, str]] = {
     "Speedup": {"policy/speedup": "speedup"},
     "Skill library": {
         "skills/library": "in the library",
-        "skills/proposed": "proposed",
-        "skills/verified": "verified",
+        "skills/proposed": "proposed so far",
+        "skills/verified": "verified so far",
     },
     "Selection and summary reward": {"selection/reward": "selection", "summary/reward": "summary"},
     "Uplift of skills over the null scheme": {"skills/uplift": "uplift"},
@@ -30,6 +31,8 @@ CHARTS: dict[str, dict[str, str]] = {
     "Seconds per step": {"time/generate": "generate", "time/evaluate": "evaluate", "time/update": "update"},
 }
 """Title → metric → label."""
+_COUNTS = {"skills/library": False, "skills/proposed": True, "skills/verified": True}
+"""Counts, and whether the metric is the step's own, to be summed up."""
 
 
 @dataclass(frozen=True)
@@ -54,4 +57,7 @@ def curve_of(metrics: Sequence[Mapping[str, Any]], name: str, label: str) -> Cur
     """The finite values of one metric; rows without it are left out."""
     points = [(int(row.get("step", index)), row.get(name)) for index, row in enumerate(metrics)]
     kept = [(step, float(v)) for step, v in points if isinstance(v, int | float) and math.isfinite(v)]
-    return Curve(label, [step for step, _ in kept], [value for _, value in kept])
+    values = [value for _, value in kept]
+    if _COUNTS.get(name):
+        values = list(accumulate(values))
+    return Curve(label, [step for step, _ in kept], values, is_count=name in _COUNTS)

@@ -21,16 +21,17 @@ from davinci_kernel.grading import THRESHOLDS, GradeSummary
 _TEXT, _GRID = "#010203", "#010204"
 _SERIES = tuple(f"#0102{number:02x}" for number in range(16, 24))
 _COLOURS = {_TEXT: "currentColor", _GRID: "var(--grid)"} | {c: f"var(--series-{i})" for i, c in enumerate(_SERIES)}
-_SIZE = (4.6, 2.7)
+_SIZE = (4.2, 2.5)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a chart: `values[i]` at step `steps[i]`."""
+    """One line of a chart: `values[i]` at step `steps[i]`. A count is drawn as it is, a noisy figure smoothed."""
 
     label: str
     steps: Sequence[int]
     values: Sequence[float]
+    is_count: bool = False
 
 
 def smooth(values: Sequence[float], window: int) -> np.ndarray:
@@ -45,7 +46,7 @@ def line_chart(name: str, curves: Sequence[Curve]) -> str:
     """Raw values pale, their moving mean on top. `name` is unique in the page."""
     figure, axes = _canvas()
     for colour, curve in zip(_SERIES, curves, strict=False):
-        window = max(1, len(curve.steps) // 10)
+        window = 1 if curve.is_count else max(1, len(curve.steps) // 10)
         axes.plot(curve.steps, curve.values, color=colour, alpha=0.3 if window > 1 else 1.0, linewidth=1)
         axes.plot(curve.steps, smooth(curve.values, window), color=colour, label=curve.label, linewidth=1.8)
         if len(curve.steps) == 1:
@@ -78,7 +79,7 @@ def _canvas(size: tuple[float, float] = _SIZE) -> tuple[Figure, Axes]:
     axes.patch.set_alpha(0)
     axes.grid(color=_GRID, linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.tick_params(colors=_TEXT, length=0, labelsize=9)
+    axes.tick_params(colors=_TEXT, length=0, labelsize=9, pad=6)
     for side, spine in axes.spines.items():
         spine.set_visible(side == "bottom")
         spine.set_color(_GRID)
