@@ -40,7 +40,11 @@ DTYPES: dict[str, torch.dtype] = {
 }
 """Dtypes that may cross, by name."""
 
+_TENSOR_TYPES = {torch.Tensor: "Tensor", torch.nn.Parameter: "Parameter"}
+"""Known by identity: a subclass may call itself anything."""
+
 ALIGNMENT = 64
+_PLAIN_TENSORS: dict[type, str] = {torch.Tensor: "Tensor", torch.nn.Parameter: "Parameter"}
 _MAX_NODES = 10_000
 _MAX_DEPTH = 16
 _F_ADD_SEALS = 1033
@@ -152,7 +156,7 @@ def describe(value: Any) -> tuple[dict[str, Any], list[torch.Tensor], list[int],
                 "shape": list(item.shape),
                 "stride": list(item.stride()) if is_dense(item) else None,
                 "offset": offset,
-                "type": type(item).__name__ if type(item).__module__.startswith("torch") else repr(type(item)),
+                "type": _PLAIN_TENSORS.get(type(item), f"subclass {type(item).__name__}"),
                 "device": item.device.type,
             }
         if type(item) in (list, tuple):
