@@ -161,7 +161,7 @@ def test_refuses_to_mix_runs(tmp_path, change, field):
         run(tmp_path, RecordedGym({"softmax": 2.0, "gelu": 0.5}), **change)
 
 
-@pytest.mark.parametrize(("tasks", "message"), [([], "no tasks"), ([TASKS[0], TASKS[0]], "t/softmax: occurs twice")])
+@pytest.mark.parametrize(("tasks", "message"), [([], "no tasks"), ([TASKS[0], TASKS[0]], "t/softmax: occurs 2 times")])
 def test_refuses_unusable_tasks(tmp_path, tasks, message):
     with pytest.raises(UserError, match=message):
         run(tmp_path, RecordedGym({}), tasks=tasks)

@@ -57,7 +57,6 @@ def grade(
 
     from davinci_kernel.config import GymConfig, RolloutConfig, SkillConfig, TasksConfig, validated
     from davinci_kernel.grading import render_table
-    from davinci_kernel.skills import SkillLibrary
     from davinci_kernel.tasks import load_tasks
 
     source = {"source": tasks, "split": split, "limit": limit, "levels": tuple(levels or ())}
@@ -80,7 +79,7 @@ def grade(
         rollout=validated(RolloutConfig, sampling, "rollout"),
         skill=validated(SkillConfig, {"mode": skill_mode}, "--skill-mode"),
         gym_config=validated(GymConfig, judging, "gym"),
-        library=_library(library, SkillLibrary),
+        library=_library(library),
         device=device,
         openai_base_url=openai_base_url,
     )
@@ -91,12 +90,14 @@ def grade(
     typer.echo(f"written to {out_dir}", err=True)
 
 
-def _library(folder: Path | None, kind: type[SkillLibrary]) -> SkillLibrary | None:
+def _library(folder: Path | None) -> SkillLibrary | None:
+    from davinci_kernel.skills import SkillLibrary
+
     if folder is None:
         return None
     if not folder.is_dir():
         raise UserError(f"--library {folder}: no such folder; give a run's skills/ folder")
-    return kind.load(folder / "skills" if (folder / "skills").is_dir() else folder)
+    return SkillLibrary.load(folder / "skills" if (folder / "skills").is_dir() else folder)
 
 
 def _engine(model_path: str, device: str, openai_base_url: str | None, quiet: Any) -> LLM:

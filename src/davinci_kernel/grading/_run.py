@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -135,10 +136,9 @@ def _check(tasks: Sequence[Task], samples: int) -> None:
         raise UserError("nothing to grade: the task source gave no tasks; check --tasks, --split and --limit")
     if samples < 1:
         raise UserError(f"--samples {samples}: expected at least 1")
-    ids = [task.task_id for task in tasks]
-    twice = next((name for name in ids if ids.count(name) > 1), None)
-    if twice is not None:
-        raise UserError(f"task {twice}: occurs twice in the task source; ids must be unique")
+    name, times = Counter(task.task_id for task in tasks).most_common(1)[0]
+    if times > 1:
+        raise UserError(f"task {name}: occurs {times} times in the task source; ids must be unique")
 
 
 def _caliber(
