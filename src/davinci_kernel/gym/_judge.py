@@ -23,6 +23,8 @@ from ._types import Candidate, EvalSettings, Outcome, Verdict
 
 MAX_REFERENCES = 8
 """References kept alive for the next candidates of their tasks."""
+MAX_REFERENCE_BYTES = 1 << 30
+"""Input sets and outputs of those references; the least recently used ones go first."""
 
 
 class Judge:
@@ -111,7 +113,10 @@ class Judge:
         if reference is None:
             reference = Reference(self.client, self.task, self.scratch, self.settings, self.threads)
         self.references[key] = reference
-        while len(self.references) > MAX_REFERENCES:
+        while len(self.references) > 1 and (
+            len(self.references) > MAX_REFERENCES
+            or sum(kept.held_bytes for kept in self.references.values()) > MAX_REFERENCE_BYTES
+        ):
             self.references.popitem(last=False)[1].close()
         return reference
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +17,6 @@ from davinci_kernel.tasks import Task
 from ._processes import ForkClient, WorkerFailed, WorkerGone, WorkerProcess, wait_idle
 from ._tensors import BadDescription, Region, nbytes_of, restore, tensor_nodes
 from ._types import EvalSettings, Outcome
-
-MAX_CACHED_BYTES = 256 << 20
-"""Shared memory that one reference may keep between evaluations."""
 
 MAX_WARM_BYTES = 64 << 20
 """Largest block that both sides' allocators are warmed with (eight of them)."""
@@ -55,6 +53,7 @@ class InputSet:
     forward_seed: int
     floats: bool
     expected: Expected | None = None
+    oracle: Any = None
 
 
 @dataclass
@@ -89,18 +88,27 @@ class Reference:
         self.warm_bytes = min(self.output_bytes, MAX_WARM_BYTES)
         self._call("warm", bytes=self.warm_bytes)
 
-    def trial_sets(self, count: int, settings: EvalSettings) -> list[InputSet]:
-        """``count`` input sets: one of a seed never used before, the others of this reference's recent ones."""
-        reuse = settings.seed is None and self.set_bytes * (count + 6) <= MAX_CACHED_BYTES
-        while True:
-            self.bank.appendleft(self.make_set(self._seed(settings, self._count)))
-            if len(self.bank) >= count and (reuse or len(self.bank) >= 2 * count):
-                break
-        keep = count if reuse else 0
-        chosen = list(self.bank)[:count]
-        while len(self.bank) > max(keep, count):
-            self._drop(self.bank.pop())
-        return chosen
+    @property
+    def held_bytes(self) -> int:
+        """Shared memory and outputs that it keeps between evaluations, about."""
+        return self.set_bytes * (len(self.bank) + len(self.variants))
+
+    def trial_sets(self, settings: EvalSettings) -> Iterator[InputSet]:
+        """The input sets of an evaluation's trials: this reference's recent ones first, then one of a seed never used.
+
+        Most wrong candidates fail at a recent one, whose expected output is known already. With a fixed seed the sets
+        are always the same.
+        """
+        fresh = settings.seed is None
+        older = settings.num_correct_trials - fresh
+        while len(self.bank) < older:
+            self.bank.append(self.make_set(self._seed(settings, len(self.bank))))
+        yield from list(self.bank)[:older]
+        if fresh:
+            self.bank.appendleft(self.make_set(self._seed(settings, 0)))
+            while len(self.bank) > settings.num_correct_trials:
+                self._drop(self.bank.pop())
+            yield self.bank[0]
 
     def variant(self, transform: str, settings: EvalSettings) -> InputSet | None:
         """The input set of a changed distribution; None where it does not apply or the reference is not finite."""
@@ -167,6 +175,8 @@ class Reference:
 
         None where the reference does not run in float64.
         """
+        if reload and chosen.oracle is not None:
+            return chosen.oracle
         name = chosen.name if reload else None
         try:
             reply, fds = self.process.call_with_fds("oracle", self.timeout, name=name, seed=chosen.forward_seed)
@@ -175,6 +185,8 @@ class Reference:
         region = Region(fds[0], reply["size"], writable=False)
         value = restore(reply["description"], region)
         region.close()
+        if reload:
+            chosen.oracle = value
         return value
 
     def close(self) -> None:

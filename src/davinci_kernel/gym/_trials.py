@@ -13,13 +13,14 @@ from ._types import EvalSettings, Outcome
 
 
 def check_correctness(reference: Reference, subject: Subject, settings: EvalSettings) -> list[InputSet]:
-    """Run every trial; return the fresh input sets.
+    """Run every trial; return the input sets of the plain ones.
 
     Raises:
         Rejection: at the first trial that fails.
     """
-    sets = reference.trial_sets(settings.num_correct_trials, settings)
-    for index, chosen in enumerate(sets):
+    sets = []
+    for index, chosen in enumerate(reference.trial_sets(settings)):
+        sets.append(chosen)
         _trial(reference, subject, chosen, settings, f"trial {index + 1}", thorough=True)
     if not settings.distribution_trials:
         return sets
