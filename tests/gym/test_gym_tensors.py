@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from davinci_kernel.gym._tensors import BadDescription, Region, describe, restore
+from davinci_kernel.gym._tensors import BadDescription, Region, describe, restore, same_bytes
 
 
 def roundtrip(value):
@@ -105,3 +105,11 @@ def test_region_cannot_be_resized():
     region = Region.create(64)
     with pytest.raises(OSError):
         os.ftruncate(region.fd, 8)
+
+
+def test_same_bytes_tells_values_apart_and_takes_nan_for_itself():
+    nan = torch.tensor([float("nan"), 1.0])
+    assert same_bytes([nan], [nan.clone()])
+    assert not same_bytes([nan], [torch.tensor([float("nan"), 2.0])])
+    assert not same_bytes([nan], (nan,))
+    assert not same_bytes(torch.ones(2), torch.ones(1, 2))

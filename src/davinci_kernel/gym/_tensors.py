@@ -254,3 +254,11 @@ def nbytes_of(node: dict[str, Any]) -> int:
     for extent in node["shape"]:
         count *= extent
     return count
+
+
+def same_bytes(first: Any, second: Any) -> bool:
+    """True where two values have the same description and their tensors the same bytes, NaN included."""
+    one, ours, *_ = describe(first)
+    other, theirs, *_ = describe(second)
+    pairs = zip(ours, theirs, strict=False)
+    return one == other and all(torch.equal(_dense_bytes(mine), _dense_bytes(its)) for mine, its in pairs)
