@@ -1,7 +1,8 @@
 """Unlimited seeded tasks: random chains of operators, with disjoint train and held-out splits.
 
 Whether a chain belongs to `train` or `heldout` is decided by a hash of its operators and constants, whatever its seed,
-index and shape; a draw of the other split is drawn again.
+index and shape. A draw of the other split is drawn again, and so is a chain that is out of scale or nearly
+constant, is blind to one of its inputs, or has an operator that does nothing (`_probe.is_meaningful`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -19,6 +21,7 @@ from ._operators import OPERATORS, TAILS, Operator
 from ._task import Task
 
 Split = Literal["train", "heldout"]
+Size = Annotated[int, Field(ge=2)]
 HELDOUT_SHARE = 0.2
 _GRID = 0.05
 _MOST_DRAWS = 1000
@@ -38,7 +41,7 @@ class GeneratorSpec(BaseModel):
     """Reductions and normalisations that may end a chain."""
     tail_probability: float = Field(0.5, ge=0, le=1)
     """Share of chains with a tail."""
-    shapes: tuple[tuple[int, int], ...] = ((1024, 1024), (512, 2048), (2048, 512))
+    shapes: tuple[tuple[Size, Size], ...] = Field(((1024, 1024), (512, 2048), (2048, 512)), min_length=1)
     """Shapes (rows, cols) of the first input."""
 
     @model_validator(mode="after")
@@ -60,23 +63,34 @@ def generate_task(seed: int, index: int, split: Split, spec: GeneratorSpec) -> T
         UserError: the spec allows so few chains that none is in the split.
     """
     rng = random.Random(f"generator/{seed}/{index}/{split}/{spec.model_dump_json()}")
-    steps = next((s for s in (_draw(rng, spec) for _ in range(_MOST_DRAWS)) if split_of(s) == split), None)
+    steps = _first_fit((_draw(rng, spec) for _ in range(_MOST_DRAWS)), split)
     if steps is None:
-        raise UserError(f"generator: no chain of this spec is in the split {split!r}; allow more operators or longer chains")
+        raise UserError(
+            f"generator: no chain of this spec fits the split {split!r}; allow more operators or longer chains"
+        )
     return task_from_steps(steps, rng.choice(spec.shapes), f"gen/{split}/{seed}/{index}", split, seed, index)
 
 
 def with_constants(task: Task, seed: int) -> Task:
-    """The same chain and shape with other constants, of the same split."""
+    """The same chain and shape with other constants, of the same split; the task itself where there are none."""
     rng = random.Random(f"constants/{seed}")
     meta = task.metadata
     if all("value" not in step for step in meta["steps"]):
         return task
-    for _ in range(_MOST_DRAWS):
-        steps = [s | {"value": _value(rng, OPERATORS[s["op"]])} if "value" in s else s for s in meta["steps"]]
-        if split_of(steps) == meta["split"]:
-            break
+    draws = (
+        [step | {"value": _value(rng, OPERATORS[step["op"]])} if "value" in step else step for step in meta["steps"]]
+        for _ in range(_MOST_DRAWS)
+    )
+    steps = _first_fit(draws, meta["split"])
+    if steps is None:
+        return task
     return task_from_steps(steps, tuple(meta["shape"]), task.task_id, meta["split"], meta["seed"], meta["index"])
+
+
+def _first_fit(draws: Iterator[list[dict[str, Any]]], split: Split) -> list[dict[str, Any]] | None:
+    from ._probe import is_meaningful  # imports torch, which readers of `Task` do not need
+
+    return next((steps for steps in draws if split_of(steps) == split and is_meaningful(steps)), None)
 
 
 def split_of(steps: list[dict[str, Any]]) -> Split:
@@ -92,9 +106,7 @@ def task_from_steps(
     rows, cols = shape
     shapes = {"row": f"{cols}", "column": f"{rows}, 1", "tensor": f"{rows}, {cols}"}
     extras = [(step["input"], step["layout"]) for step in steps if "input" in step]
-    expressions = [
-        OPERATORS[s["op"]].torch.format(x="x", value=s.get("value"), b=s.get("input")) for s in steps
-    ]
+    expressions = [OPERATORS[s["op"]].torch.format(x="x", value=s.get("value"), b=s.get("input")) for s in steps]
     uses_f = any("F." in expression for expression in expressions)
     inputs = [f"torch.randn({rows}, {cols})", *(f"torch.randn({shapes[layout]})" for _, layout in extras)]
     code = "\n".join(
@@ -127,12 +139,8 @@ def task_from_steps(
 def _draw(rng: random.Random, spec: GeneratorSpec) -> list[dict[str, Any]]:
     names = spec.operators or tuple(o.name for o in OPERATORS.values() if o.name not in TAILS)
     steps: list[dict[str, Any]] = []
-    count = rng.randint(spec.min_ops, spec.max_ops)
-    while len(steps) < count:
+    for _ in range(rng.randint(spec.min_ops, spec.max_ops)):
         operator = OPERATORS[rng.choice(names)]
-        repeated = bool(steps) and steps[-1]["op"] == operator.name
-        if repeated and operator.idempotent and len(names) > 1:
-            continue
         step: dict[str, Any] = {"op": operator.name}
         if operator.kind == "scalar":
             step["value"] = _value(rng, operator)

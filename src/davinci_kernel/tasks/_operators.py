@@ -19,7 +19,6 @@ class Operator:
         torch: PyTorch expression over ``{x}``, ``{value}`` (scalar) and ``{b}`` (the further input's name).
         values: smallest and largest constant, on a grid of 0.05.
         layout: shape of the further input: `row` (cols,), `column` (rows, 1), `tensor` (rows, cols).
-        idempotent: applying it twice in a row changes nothing, so the generator does not.
     """
 
     name: str
@@ -27,7 +26,6 @@ class Operator:
     torch: str
     values: tuple[float, float] = (0.0, 0.0)
     layout: Layout | None = None
-    idempotent: bool = False
 
 
 EPS = 1e-5
@@ -38,16 +36,16 @@ _TABLE = (
     Operator("add", "scalar", "{x} + {value}", (0.1, 1.5)),
     Operator("sub", "scalar", "{x} - {value}", (0.1, 1.5)),
     Operator("div", "scalar", "{x} / {value}", (0.6, 2.0)),
-    Operator("clamp_min", "scalar", "torch.clamp({x}, min={value})", (-1.0, 0.5), idempotent=True),
-    Operator("clamp_max", "scalar", "torch.clamp({x}, max={value})", (0.5, 2.0), idempotent=True),
-    Operator("relu", "elementwise", "torch.relu({x})", idempotent=True),
+    Operator("clamp_min", "scalar", "torch.clamp({x}, min={value})", (-1.0, 0.5)),
+    Operator("clamp_max", "scalar", "torch.clamp({x}, max={value})", (0.5, 2.0)),
+    Operator("relu", "elementwise", "torch.relu({x})"),
     Operator("leaky_relu", "scalar", "F.leaky_relu({x}, {value})", (0.05, 0.3)),
     Operator("sigmoid", "elementwise", "torch.sigmoid({x})"),
     Operator("tanh", "elementwise", "torch.tanh({x})"),
     Operator("silu", "elementwise", "F.silu({x})"),
     Operator("gelu", "elementwise", "F.gelu({x})"),
     Operator("softplus", "elementwise", "F.softplus({x})"),
-    Operator("abs", "elementwise", "torch.abs({x})", idempotent=True),
+    Operator("abs", "elementwise", "torch.abs({x})"),
     Operator("square", "elementwise", "torch.square({x})"),
     Operator("neg", "elementwise", "-{x}"),
     Operator("exp_neg_abs", "elementwise", "torch.exp(-torch.abs({x}))"),

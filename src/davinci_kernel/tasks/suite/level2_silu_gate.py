@@ -1,0 +1,19 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 256  # size
+COLS = 1024
+
+
+class Model(nn.Module):
+    def forward(self, gate, x):
+        return F.silu(gate) * x
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS), torch.randn(ROWS, COLS)]
+
+
+def get_init_inputs():
+    return []

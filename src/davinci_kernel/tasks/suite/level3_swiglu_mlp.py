@@ -1,0 +1,26 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+ROWS = 64  # size
+WIDTH = 128
+HIDDEN = 384
+
+
+class Model(nn.Module):
+    def __init__(self, width, hidden):
+        super().__init__()
+        self.gate = nn.Linear(width, hidden, bias=False)
+        self.up = nn.Linear(width, hidden, bias=False)
+        self.down = nn.Linear(hidden, width, bias=False)
+
+    def forward(self, x):
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+def get_inputs():
+    return [torch.randn(ROWS, WIDTH)]
+
+
+def get_init_inputs():
+    return [WIDTH, HIDDEN]
