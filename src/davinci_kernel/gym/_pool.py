@@ -104,8 +104,10 @@ class GymPool:
     ) -> None:
         await self.close()
 
-    async def evaluate(self, task: Task, candidate: Candidate, settings: EvalSettings | None = None) -> Verdict:
-        """Judge one candidate.
+    async def evaluate(
+        self, task: Task, candidate: Candidate, settings: EvalSettings | None = None, *, fresh: bool = False
+    ) -> Verdict:
+        """Judge one candidate; `fresh`: with a measurement of its own.
 
         Raises:
             UserError: a backend that this version does not have.
@@ -113,6 +115,8 @@ class GymPool:
         settings = settings or self.settings
         if candidate.backend != "cpp":
             raise UserError(f"backend {candidate.backend}: not available in this version; use cpp")
+        if fresh:
+            return await self._evaluate(task, candidate, settings)
         key = (task.content_hash, candidate.content_hash, candidate.backend, settings.model_dump_json())
         running = self._verdicts.get(key)
         if running is None:

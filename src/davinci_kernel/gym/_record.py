@@ -65,12 +65,14 @@ class RecordingGym:
     def __init__(self, inner: Gym, path: str | Path):
         self.inner, self.record = inner, VerdictRecord(path)
 
-    async def evaluate(self, task: Task, candidate: Candidate, settings: EvalSettings | None = None) -> Verdict:
+    async def evaluate(
+        self, task: Task, candidate: Candidate, settings: EvalSettings | None = None, *, fresh: bool = False
+    ) -> Verdict:
         key = _key(task, candidate, settings)
         occurrence = self.record.next_occurrence(key)
         verdict = self.record.get(key, occurrence)
         if verdict is None:
-            verdict = await self.inner.evaluate(task, candidate, settings)
+            verdict = await self.inner.evaluate(task, candidate, settings, fresh=fresh)
             self.record.put(key, occurrence, verdict)
         return verdict
 
@@ -94,7 +96,9 @@ class ReplayGym:
     def __init__(self, path: str | Path):
         self.record = VerdictRecord(path)
 
-    async def evaluate(self, task: Task, candidate: Candidate, settings: EvalSettings | None = None) -> Verdict:
+    async def evaluate(
+        self, task: Task, candidate: Candidate, settings: EvalSettings | None = None, *, fresh: bool = False
+    ) -> Verdict:
         key = _key(task, candidate, settings)
         occurrence = self.record.next_occurrence(key)
         verdict = self.record.get(key, occurrence)

@@ -123,8 +123,13 @@ class Verdict(BaseModel):
 class Gym(Protocol):
     """Anything that can judge: the in-process pool, the HTTP client, a record of past verdicts."""
 
-    async def evaluate(self, task: Task, candidate: Candidate, settings: EvalSettings | None = None) -> Verdict:
-        """Judge one candidate. Never raises for a candidate's fault; infrastructure faults come as INFRA_ERROR."""
+    async def evaluate(
+        self, task: Task, candidate: Candidate, settings: EvalSettings | None = None, *, fresh: bool = False
+    ) -> Verdict:
+        """Judge one candidate. Never raises for a candidate's fault; infrastructure faults come as INFRA_ERROR.
+
+        `fresh`: measure anew although the verdict of an identical candidate is known.
+        """
         ...
 
     async def evaluate_many(

@@ -59,6 +59,12 @@ class OpenAILLM:
             "an OpenAI-compatible server gives no token ids; use chat, or TransformersLLM to train"
         )
 
+    def extend(
+        self, prompt_ids: Sequence[int], response_ids: Sequence[int], new_messages: Sequence[Message]
+    ) -> tuple[int, ...]:
+        """Not available, as `render`."""
+        return self.render(new_messages)
+
     async def complete(self, prompt_ids: Sequence[int], params: SamplingParams) -> Completion:
         """Raises NotImplementedError: the server takes no token ids."""
         raise NotImplementedError(

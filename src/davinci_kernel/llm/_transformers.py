@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from davinci_kernel.errors import UserError
 
-from ._chat import end_of_turn, render_prompt
+from ._chat import end_of_turn, extend_prompt, render_prompt
 from ._types import Completion, Message, SamplingParams, ToolSchema
 
 if TYPE_CHECKING:
@@ -96,6 +96,12 @@ class TransformersLLM:
     def render(self, messages: Sequence[Message], tools: Sequence[ToolSchema] | None = None) -> tuple[int, ...]:
         """Prompt token ids, generation prompt included."""
         return tuple(render_prompt(self.tokenizer, messages, tools, enable_thinking=self._enable_thinking))
+
+    def extend(
+        self, prompt_ids: Sequence[int], response_ids: Sequence[int], new_messages: Sequence[Message]
+    ) -> tuple[int, ...]:
+        """The next turn's prompt, by `extend_prompt`."""
+        return tuple(extend_prompt(self.tokenizer, prompt_ids, response_ids, new_messages, self._enable_thinking))
 
     async def chat(
         self, messages: Sequence[Message], params: SamplingParams, tools: Sequence[ToolSchema] | None = None

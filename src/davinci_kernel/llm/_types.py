@@ -57,6 +57,12 @@ class LLM(Protocol):
         """Prompt token ids, generation prompt included. Raises NotImplementedError for text-only engines."""
         ...
 
+    def extend(
+        self, prompt_ids: Sequence[int], response_ids: Sequence[int], new_messages: Sequence[Message]
+    ) -> tuple[int, ...]:
+        """The next turn's prompt: the ids so far, verbatim, then the new messages. Text-only engines as in `render`."""
+        ...
+
     async def complete(self, prompt_ids: Sequence[int], params: SamplingParams) -> Completion: ...
 
     async def chat(

@@ -41,7 +41,7 @@ class Turn(BaseModel):
     verdict: Verdict
     reward: float | None = None
     """None where the row must be dropped (INFRA_ERROR, INVALID_REFERENCE)."""
-    cached: bool = False
+    finish_reason: str = "stop"
 
 
 class Trajectory(BaseModel):
