@@ -20,7 +20,7 @@ from ._task import Task
 
 GENERATED_BY_DEFAULT = 512
 _HUB_ID = re.compile(r"[\w-][\w.-]*/[\w.-]+")
-_DRAWS_PER_TASK = 50
+_MOST_REPEATS = 200
 
 
 def load_tasks(config: TasksConfig, seed: int) -> list[Task]:
@@ -64,15 +64,20 @@ def _generated(config: TasksConfig, seed: int) -> list[Task]:
     spec = validated(GeneratorSpec, config.options, "tasks.options")
     wanted = config.limit or GENERATED_BY_DEFAULT
     tasks: dict[str, Task] = {}
-    for index in range(wanted * _DRAWS_PER_TASK):
+    index = repeats = 0
+    while len(tasks) < wanted and repeats < _MOST_REPEATS:
         task = generate_task(seed, index, split, spec)
-        if not config.levels or task.level in config.levels:
-            tasks.setdefault(task.content_hash, task)
-        if len(tasks) == wanted:
-            return list(tasks.values())
-    raise UserError(
-        f"generator: only {len(tasks)} of {wanted} distinct tasks found; allow more operators or fewer tasks"
-    )
+        index += 1
+        if task.content_hash in tasks or (config.levels and task.level not in config.levels):
+            repeats += 1
+        else:
+            tasks[task.content_hash] = task
+            repeats = 0
+    if len(tasks) < wanted:
+        raise UserError(
+            f"generator: found {len(tasks)} of {wanted} distinct tasks; allow more operators, or lower tasks.limit"
+        )
+    return list(tasks.values())
 
 
 def _from_source(source: str, split: str) -> list[Task]:
