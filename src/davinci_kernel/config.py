@@ -132,10 +132,6 @@ class RLConfig(_Config):
     """Divide a task's policy advantages by their mean absolute value over valid tokens."""
     tis_cap: float | None = None
     """Truncated importance sampling cap between trainer and rollout; None: off (2.0 in the literature)."""
-    kl_coef: float = Field(0.0, ge=0)
-    """KL to the initial policy; off in the method."""
-    entropy_coef: float = Field(0.0, ge=0)
-    """Entropy bonus; off in the method."""
     rollout_rs: Literal["none", "token", "turn", "sequence", "geometric", "turn_geo"] = "geometric"
     """Level of mismatch rejection sampling (MRS)."""
     rollout_rs_low: float = 0.999

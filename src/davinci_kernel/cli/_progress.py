@@ -15,7 +15,13 @@ Advance = Callable[..., None]
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Advance]:
     """A bar for `total` pieces of work."""
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    columns = [
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    ]
     with Progress(*columns, TextColumn("{task.fields[figure]}"), console=Console(stderr=True)) as progress:
         bar = progress.add_task(title, total=total, figure="")
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from davinci_kernel.config import QuickstartConfig, SFTConfig, TrainConfig
 
 LABELS = ("sft", "rl")
+FIGURES = {"reward": "policy/reward", "correct": "policy/correct", "fast_1": "policy/fast_1"}
 SUMMARY_FIELDS = ("fast_1", "fast_1.2", "fast_1.5", "fast_2", "correct", "geomean_speedup")
 
 
@@ -29,8 +30,8 @@ def register(app: typer.Typer) -> None:
 def quickstart(
     run_dir: Annotated[Path, typer.Option(help="Everything is written here.")] = Path("runs/quickstart"),
     seed: Annotated[int, typer.Option(help="Seed of tasks, model and sampling.")] = 0,
-    config: Annotated[Optional[Path], typer.Option(help="YAML of QuickstartConfig.")] = None,
-    overrides: Annotated[Optional[list[str]], typer.Argument(help="key=value, such as rl.rl.steps=50.")] = None,
+    config: Annotated[Path | None, typer.Option(help="YAML of QuickstartConfig.")] = None,
+    overrides: Annotated[list[str] | None, typer.Argument(help="key=value, such as rl.rl.steps=50.")] = None,
 ) -> None:
     """Cold start, SFT, RL with three agents and a growing skill library, grading before and after, report."""
     from davinci_kernel.config import QuickstartConfig, dump_config, load_config
@@ -100,7 +101,9 @@ def _configs(recipe: QuickstartConfig, run_dir: Path, seed: int) -> tuple[SFTCon
     data = str(run_dir / "data" / "sft.parquet")
     sft = {"run_dir": str(run_dir / "sft"), "model_path": str(run_dir / "initial_model"), "data": data, "seed": seed}
     rl = {"run_dir": str(run_dir), "model_path": str(run_dir / "sft" / "model"), "sft_data": data, "seed": seed}
-    return validated(SFTConfig, recipe.sft | sft, "quickstart sft"), validated(TrainConfig, recipe.rl | rl, "quickstart rl")
+    return validated(SFTConfig, recipe.sft | sft, "quickstart sft"), validated(
+        TrainConfig, recipe.rl | rl, "quickstart rl"
+    )
 
 
 def _cold_start(recipe: QuickstartConfig, run_dir: Path, seed: int) -> None:
@@ -125,7 +128,7 @@ def _sft(recipe: QuickstartConfig, config: SFTConfig) -> None:
     if not (Path(config.model_path) / "config.json").exists():
         tokenizer = train_tokenizer(conversation_texts(read_rows(config.data)), recipe.model.vocab_size)
         shape = recipe.model.model_dump(exclude={"vocab_size"})
-        model = small_model(tokenizer, **shape, max_positions=config.max_length, seed=config.seed)
+        model = small_model(tokenizer, **shape, max_positions=2 * config.max_length, seed=config.seed)
         save_model(model, tokenizer, config.model_path)
         typer.echo(f"small model: {model.num_parameters() / 1e6:.2f} M parameters", err=True)
     with progress_bar("supervised fine-tuning", config.max_steps) as advance:
@@ -135,7 +138,16 @@ def _sft(recipe: QuickstartConfig, config: SFTConfig) -> None:
 def _rl(config: TrainConfig) -> None:
     from davinci_kernel.rl.local import train
 
-    train(config)
+    from ._progress import progress_bar
+
+    with progress_bar("reinforcement learning", config.rl.steps) as advance:
+        train(config, on_step=lambda step, steps, m: advance(step, steps, rl_figure(m)))
+
+
+def rl_figure(metrics: dict[str, float]) -> str:
+    """What a person watches: reward, share of fast kernels, library size."""
+    shown = [f"{name} {metrics[key]:.2f}" for name, key in FIGURES.items() if key in metrics]
+    return f"{', '.join(shown)}, library {metrics['skills/library']:.0f}"
 
 
 def _newest_checkpoint(run_dir: Path) -> Path:
@@ -206,5 +218,7 @@ def _print_table(summary: dict[str, Any]) -> None:
     console = Console()
     console.print(table)
     skills = summary["skills"]
-    console.print(f"skills: {skills['proposed']} proposed, {skills['verified']} verified, {skills['library']} in the library")
+    console.print(
+        f"skills: {skills['proposed']} proposed, {skills['verified']} verified, {skills['library']} in the library"
+    )
     console.print("seconds: " + ", ".join(f"{name} {value:.0f}" for name, value in summary["seconds"].items()))

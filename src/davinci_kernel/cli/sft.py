@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -17,8 +17,8 @@ def register(app: typer.Typer) -> None:
 
 def build(
     out: Annotated[Path, typer.Argument(help="Directory for sft.parquet and trajectories.jsonl.")],
-    config: Annotated[Optional[Path], typer.Option(help="YAML of ColdStartConfig.")] = None,
-    overrides: Annotated[Optional[list[str]], typer.Argument(help="key=value, such as measured_tasks=20.")] = None,
+    config: Annotated[Path | None, typer.Option(help="YAML of ColdStartConfig.")] = None,
+    overrides: Annotated[list[str] | None, typer.Argument(help="key=value, such as measured_tasks=20.")] = None,
 ) -> None:
     """Let the procedural teacher write kernels, measure them in the gym, and build cold-start rows."""
     from davinci_kernel.config import ColdStartConfig, load_config
@@ -36,7 +36,7 @@ def build(
 
 def train(
     config: Annotated[Path, typer.Argument(help="YAML of SFTConfig.")],
-    overrides: Annotated[Optional[list[str]], typer.Argument(help="key=value, such as learning_rate=1e-5.")] = None,
+    overrides: Annotated[list[str] | None, typer.Argument(help="key=value, such as learning_rate=1e-5.")] = None,
 ) -> None:
     """Supervised fine-tuning on assistant tokens; resumes an interrupted run."""
     from davinci_kernel.config import SFTConfig, load_config
@@ -46,5 +46,7 @@ def train(
 
     settings = load_config(SFTConfig, config, overrides or [])
     with progress_bar("supervised fine-tuning", settings.max_steps or 1) as advance:
-        path = train_sft(settings, on_step=lambda step, steps, metrics: advance(step, steps, f"nll {metrics['losses/nll']:.4f}"))
+        path = train_sft(
+            settings, on_step=lambda step, steps, metrics: advance(step, steps, f"nll {metrics['losses/nll']:.4f}")
+        )
     typer.echo(path)

@@ -1,9 +1,38 @@
-"""`davinci train`."""
+"""`davinci train`: reinforcement learning with the three agents, in one process."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
 
 import typer
 
 
 def register(app: typer.Typer) -> None:
-    pass
+    app.command("train")(train)
+
+
+def train(
+    config: Annotated[str, typer.Argument(help="YAML of TrainConfig, or a preset's name, such as qwen3_8b_skill.")],
+    overrides: Annotated[Optional[list[str]], typer.Argument(help="key=value, such as skill.k=4.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved configuration and stop.")] = False,
+) -> None:
+    """Train a policy; a run directory with checkpoints is resumed."""
+    from omegaconf import OmegaConf
+
+    from davinci_kernel.config import TrainConfig, load_config
+
+    preset = Path(__file__).parent.parent / "configs" / "rl" / f"{config}.yaml"
+    settings = load_config(TrainConfig, preset if preset.is_file() else config, overrides or [])
+    if dry_run:
+        typer.echo(OmegaConf.to_yaml(OmegaConf.create(settings.model_dump(mode="json"))), nl=False)
+        return
+
+    from davinci_kernel.rl.local import train as train_local
+
+    from ._progress import progress_bar
+    from .quickstart import rl_figure
+
+    with progress_bar("reinforcement learning", settings.rl.steps) as advance:
+        path = train_local(settings, on_step=lambda step, steps, metrics: advance(step, steps, rl_figure(metrics)))
+    typer.echo(path)

@@ -29,7 +29,9 @@ def build_cold_start(
     """
     tasks = [task for task in load_tasks(config.tasks, config.seed) if supports(task)]
     if len(tasks) < config.measured_tasks:
-        raise UserError(f"measured_tasks={config.measured_tasks}, but the teacher can write {len(tasks)} tasks; raise tasks.limit")
+        raise UserError(
+            f"measured_tasks={config.measured_tasks}, but the teacher can write {len(tasks)} tasks; raise tasks.limit"
+        )
     habits = Habits()
 
     async def measured():

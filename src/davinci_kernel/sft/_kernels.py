@@ -194,6 +194,11 @@ def _normalise(tail: str) -> list[str]:
     first, second, result = _NORMALISATIONS[tail]
     lines = []
     for name, start, accumulate, finish in filter(None, (first, second)):
-        lines += [f"    float {name} = {start};", "    for (long c = 0; c < cols; c++) {", f"      {accumulate}", "    }"]
+        lines += [
+            f"    float {name} = {start};",
+            "    for (long c = 0; c < cols; c++) {",
+            f"      {accumulate}",
+            "    }",
+        ]
         lines += [f"    {finish.format(eps='0.00001')}"] if finish else []
     return [*lines, "    for (long c = 0; c < cols; c++) {", f"      o[c] = {result};", "    }"]

@@ -106,7 +106,9 @@ def _read(path: Path, tasks: dict[str, Task], seed: int) -> dict[str, MeasuredTr
     for number, line in enumerate(whole, start=1):
         record = json.loads(line)
         if record["seed"] != seed:
-            raise UserError(f"{path}:{number}: measured with seed {record['seed']}, not {seed}; choose another directory")
+            raise UserError(
+                f"{path}:{number}: measured with seed {record['seed']}, not {seed}; choose another directory"
+            )
         if task := tasks.get(record["task_id"]):
             turns = tuple(
                 MeasuredTurn(Plan(**turn["plan"]), Verdict.model_validate(turn["verdict"])) for turn in record["turns"]

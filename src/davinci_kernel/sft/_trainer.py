@@ -87,9 +87,9 @@ def token_nll(model, rows: list[Encoded], device: torch.device) -> torch.Tensor:
         ids_BT[i, :n], attention_BT[i, :n] = ids, 1
         targets_BT[i, : n - 1] = torch.where(torch.tensor(row.mask[1:], dtype=torch.bool), ids[1:], IGNORED)
     ids_BT, targets_BT, attention_BT = ids_BT.to(device), targets_BT.to(device), attention_BT.to(device)
-    hidden_BTD = model.model(input_ids=ids_BT, attention_mask=attention_BT, use_cache=False).last_hidden_state
+    hidden_BTD = model.get_decoder()(input_ids=ids_BT, attention_mask=attention_BT, use_cache=False).last_hidden_state
     keep = targets_BT != IGNORED
-    logits_NV = model.lm_head(hidden_BTD[keep]).float()
+    logits_NV = model.get_output_embeddings()(hidden_BTD[keep]).float()
     return F.cross_entropy(logits_NV, targets_BT[keep], reduction="none")
 
 
@@ -140,7 +140,9 @@ def train(config: SFTConfig, *, on_step: Callable[[int, int, dict[str, float]], 
     tokenizer = AutoTokenizer.from_pretrained(config.model_path)
     rows, too_long = encode_rows(tokenizer, read_rows(config.data), config.max_length)
     if not rows:
-        raise UserError(f"{config.data}: no row fits into max_length={config.max_length} tokens ({too_long} are longer)")
+        raise UserError(
+            f"{config.data}: no row fits into max_length={config.max_length} tokens ({too_long} are longer)"
+        )
     random.Random(f"split/{config.seed}").shuffle(rows)
     held_out = rows[: int(len(rows) * config.validation_fraction)]
     rows = rows[len(held_out) :]
@@ -157,7 +159,9 @@ def train(config: SFTConfig, *, on_step: Callable[[int, int, dict[str, float]], 
         for step in range(start, steps):
             if not schedule or step % per_epoch == 0:
                 schedule = batches(rows, config.batch_size, config.seed, step // per_epoch)
-            metrics = _step(model, optimizer, schedule[step % per_epoch], learning_rate(step, steps, config), config, device)
+            metrics = _step(
+                model, optimizer, schedule[step % per_epoch], learning_rate(step, steps, config), config, device
+            )
             last = step + 1 == steps
             if held_out and (last or (step + 1) % config.save_freq == 0):
                 losses = validation_loss(model, held_out, config.micro_batch_tokens, device)
@@ -177,7 +181,9 @@ def train(config: SFTConfig, *, on_step: Callable[[int, int, dict[str, float]], 
     return final
 
 
-def _step(model, optimizer, batch: list[Encoded], lr: float, config: SFTConfig, device: torch.device) -> dict[str, float]:
+def _step(
+    model, optimizer, batch: list[Encoded], lr: float, config: SFTConfig, device: torch.device
+) -> dict[str, float]:
     started = time.perf_counter()
     for group in optimizer.param_groups:
         group["lr"] = lr
@@ -192,7 +198,13 @@ def _step(model, optimizer, batch: list[Encoded], lr: float, config: SFTConfig, 
     optimizer.zero_grad(set_to_none=True)
     tokens = sum(len(row.ids) for row in batch)
     seconds = time.perf_counter() - started
-    return {"losses/nll": total, "optim/grad_norm": norm, "optim/lr": lr, "tokens/trained": tokens, "time/step": seconds}
+    return {
+        "losses/nll": total,
+        "optim/grad_norm": norm,
+        "optim/lr": lr,
+        "tokens/trained": tokens,
+        "time/step": seconds,
+    }
 
 
 def _save(run_dir: Path, config: SFTConfig, step: int, model, optimizer) -> None:
@@ -221,6 +233,8 @@ def _resume(run_dir: Path, config: SFTConfig, model, optimizer) -> int:
         done = state["step"]
     metrics = run_dir / "metrics.jsonl"
     if metrics.exists():
-        kept = [line for line in metrics.read_text().splitlines() if line.endswith("}") and json.loads(line)["step"] <= done]
+        kept = [
+            line for line in metrics.read_text().splitlines() if line.endswith("}") and json.loads(line)["step"] <= done
+        ]
         metrics.write_text("".join(f"{line}\n" for line in kept))
     return done
