@@ -10,6 +10,7 @@ import pytest
 from davinci_kernel.config import TasksConfig
 from davinci_kernel.errors import UserError
 from davinci_kernel.tasks import load_reference_file, load_tasks, row_from_task, task_from_row
+from davinci_kernel.tasks._loaders import _hub
 
 
 def load(source: Path | str, seed: int = 0, **fields):
@@ -232,3 +233,19 @@ def test_a_missing_hub_is_one_line(monkeypatch):
         load("nobody-here/no-such-tasks")
     assert str(error.value).startswith("nobody-here/no-such-tasks: no such file, and the HF hub gave no data set: ")
     assert "\n" not in str(error.value)
+
+
+def test_a_data_set_with_kernelbench_splits(tmp_path, rows, monkeypatch):
+    """The hub's client reads a folder in the hub's own layout just as it reads an id, without a network."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    splits = []
+    for level in (1, 2):
+        path = tmp_path / "data" / f"level_{level}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.Table.from_pylist([row for row in rows if row["level"] == level]), path)
+        splits.append(f"  - split: level_{level}\n    path: data/level_{level}.parquet\n")
+    (tmp_path / "README.md").write_text(f"---\nconfigs:\n- config_name: default\n  data_files:\n{''.join(splits)}---\n")
+    found = list(_hub(str(tmp_path), "train"))
+    assert [row["name"] for _, row in found] == [row["name"] for row in rows]
+    assert found[3][0] == f"{tmp_path}: level_2 row 0"
+    assert [row["level"] for _, row in _hub(str(tmp_path), "level_2")] == [2, 2, 2]
