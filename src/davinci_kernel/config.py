@@ -319,8 +319,10 @@ class QuickstartConfig(_Config):
     """Fields of TrainConfig; run_dir, model_path and seed are set by the quickstart."""
     grade_tasks: int = Field(40, ge=2)
     """Held-out tasks graded before and after RL."""
-    grade_samples: int = Field(2, ge=1)
+    grade_samples: int = Field(1, ge=1)
     """Samples per held-out task."""
+    grade_gym: GymConfig = GymConfig()
+    """How graded kernels are judged; verdicts are never cached in grading."""
 
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)

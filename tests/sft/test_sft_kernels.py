@@ -54,7 +54,9 @@ def test_plans_differ_where_they_should():
     spec = GeneratorSpec(min_ops=2, max_ops=2, operators=("sigmoid", "mul"), tails=())
     tasks = (generate_task(0, index, "train", spec) for index in range(20))
     task = next(t for t in tasks if [step["op"] for step in t.metadata["steps"]] == ["sigmoid", "mul"])
-    code = {name: write_kernel(task, Plan(**{name: True})) for name in ("parallel", "fused", "single", "fast_math", "wide")}
+    code = {
+        name: write_kernel(task, Plan(**{name: True})) for name in ("parallel", "fused", "single", "fast_math", "wide")
+    }
     assert "#pragma omp parallel for" in code["parallel"]
     assert "#pragma" not in code["fused"]
     assert code["fused"].count("for (long r") == 1

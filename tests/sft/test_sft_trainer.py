@@ -15,7 +15,10 @@ from davinci_kernel.sft import Row, train, write_rows
 from davinci_kernel.sft._trainer import encode_rows, learning_rate, micro_batches, token_nll, validation_loss
 
 ROWS = [
-    Row([{"role": "user", "content": f"double {n}"}, {"role": "assistant", "content": f"{n + n}"}], kind="a" if n % 2 else "b")
+    Row(
+        [{"role": "user", "content": f"double {n}"}, {"role": "assistant", "content": f"{n + n}"}],
+        kind="a" if n % 2 else "b",
+    )
     for n in range(24)
 ]
 

@@ -168,12 +168,12 @@ def _grade(label: str, model: Path, recipe: QuickstartConfig, config: TrainConfi
         return
     held_out = config.tasks.model_copy(update={"split": "heldout", "limit": recipe.grade_tasks})
     tasks = load_tasks(held_out, seed)
-    settings = EvalSettings.from_config(config.gym)
+    settings = EvalSettings.from_config(recipe.grade_gym)
 
     async def run(advance: Any) -> None:
         quiet = asyncio.Lock()
         llm = TransformersLLM.load(str(model), device=config.device, lock=quiet)
-        async with GymPool(settings, compile_slots=config.gym.compile_slots, quiet=quiet, cache_verdicts=False) as gym:
+        async with GymPool(settings, compile_slots=recipe.grade_gym.compile_slots, quiet=quiet, cache_verdicts=False) as gym:
             await grade(
                 tasks,
                 llm=llm,
@@ -196,9 +196,9 @@ def _summary(run_dir: Path, seconds: dict[str, float], seed: int) -> dict[str, A
     steps = [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text().splitlines()]
     summary: dict[str, Any] = {label: {name: grades[label][name] for name in SUMMARY_FIELDS} for label in LABELS}
     summary["skills"] = {
-        "proposed": sum(step.get("skills/proposed", 0) for step in steps),
-        "verified": sum(step.get("skills/verified", 0) for step in steps),
-        "library": steps[-1].get("skills/library", 0),
+        "proposed": int(sum(step["skills/proposed"] for step in steps)),
+        "verified": int(sum(step["skills/verified"] for step in steps)),
+        "library": int(steps[-1]["skills/library"]),
     }
     summary |= {"seconds": seconds, "seed": seed}
     partial = run_dir / "summary.json.partial"

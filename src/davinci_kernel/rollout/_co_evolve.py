@@ -153,7 +153,11 @@ def _selection_rows(
     rewards = selection_rewards(
         [scheme.pool_key for scheme in plan.schemes],
         [
-            [[turn.reward for turn in t.turns if turn.reward is not None] for t in trajectories if t.scheme == scheme.index]
+            [
+                [turn.reward for turn in t.turns if turn.reward is not None]
+                for t in trajectories
+                if t.scheme == scheme.index
+            ]
             for scheme in plan.schemes
         ],
         reduce=skill.selection_reduce,

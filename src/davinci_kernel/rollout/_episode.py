@@ -112,6 +112,8 @@ async def _judge(
 ) -> Verdict:
     if code is None:
         cut = " (the answer was cut off at its token limit)" if completion.finish_reason == "length" else ""
-        message = f"no candidate module in the answer{cut}; expected one ```python block with class {task.entry_point}New"
+        message = (
+            f"no candidate module in the answer{cut}; expected one ```python block with class {task.entry_point}New"
+        )
         return Verdict(outcome=Outcome.COMPILE_ERROR, message=message)
     return await gym.evaluate(task, Candidate(code=code, backend=config.backend), settings, fresh=fresh)

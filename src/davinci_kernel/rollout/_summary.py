@@ -18,6 +18,9 @@ from ._seeds import derive_seed
 from ._types import Scheme, Trajectory, Turn
 
 
+_PROCESSES = 4
+
+
 @dataclass(frozen=True)
 class Trigger:
     """An improvement worth summarising."""
@@ -63,9 +66,7 @@ class SummaryRound:
     staged: Skill | None
 
 
-def find_trigger(
-    trajectories: Sequence[Trajectory], schemes: Sequence[Scheme], config: SkillConfig
-) -> Trigger | None:
+def find_trigger(trajectories: Sequence[Trajectory], schemes: Sequence[Scheme], config: SkillConfig) -> Trigger | None:
     """The task's best rollout, if its turn 1 was CORRECT and its best turn is enough faster than that, and fast."""
     timed = [(turn, t) for t in trajectories for turn in t.turns if turn.verdict.speedup is not None]
     if not timed:
@@ -122,7 +123,8 @@ async def summarise(
     )
     proposals = dict(zip(distinct, verified, strict=True))
     rewards = tuple(
-        max((proposals[s.name, s.content].speedup or 0.0 for s in summary.skills), default=0.0) for _, summary in answers
+        max((proposals[s.name, s.content].speedup or 0.0 for s in summary.skills), default=0.0)
+        for _, summary in answers
     )
     accepted = [p for p in proposals.values() if p.speedup is not None]
     staged = max(accepted, key=lambda p: p.speedup or 0.0).skill if accepted else None
@@ -150,7 +152,14 @@ async def _verify(
     """Policy turn 1, greedy, with the rollout's skills and the new one; the accepting measurement is repeated.
 
     Every measurement must pass both thresholds, and the lower end of the last one's interval must pass the absolute one.
+    At least `_PROCESSES` processes are timed, so that this interval means something.
     """
+    careful = settings.model_copy(
+        update={
+            "min_processes": max(settings.min_processes, _PROCESSES),
+            "max_processes": max(settings.max_processes, 2 * _PROCESSES),
+        }
+    )
     skills = [*trigger.scheme.skills, proposed]
     least = max(skill.verify_min_absolute_speedup, skill.verify_min_relative_speedup * trigger.first_speedup)
     verdict: Verdict | None = None
@@ -161,7 +170,7 @@ async def _verify(
             llm=llm,
             gym=gym,
             config=rollout,
-            settings=settings,
+            settings=careful,
             seed=seed,
             max_turn=1,
             temperature=0.0,
