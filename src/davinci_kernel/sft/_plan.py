@@ -51,7 +51,7 @@ class Habits:
     """
 
     parallel: float = 0.5
-    fused: float = 0.5
+    fused: float = 0.6
     single: float = 0.6
     fast_math: float = 0.04
     wide: float = 0.04

@@ -80,14 +80,14 @@ def token_nll(model, rows: list[Encoded], device: torch.device) -> torch.Tensor:
     width = max(len(r.ids) for r in rows)
     ids_BT = torch.full((len(rows), width), 0, dtype=torch.long)
     targets_BT = torch.full((len(rows), width), IGNORED, dtype=torch.long)
-    attention_BT = torch.zeros((len(rows), width), dtype=torch.long)
     for i, row in enumerate(rows):
         n = len(row.ids)
         ids = torch.tensor(row.ids)
-        ids_BT[i, :n], attention_BT[i, :n] = ids, 1
+        ids_BT[i, :n] = ids
         targets_BT[i, : n - 1] = torch.where(torch.tensor(row.mask[1:], dtype=torch.bool), ids[1:], IGNORED)
-    ids_BT, targets_BT, attention_BT = ids_BT.to(device), targets_BT.to(device), attention_BT.to(device)
-    hidden_BTD = model.get_decoder()(input_ids=ids_BT, attention_mask=attention_BT, use_cache=False).last_hidden_state
+    ids_BT, targets_BT = ids_BT.to(device), targets_BT.to(device)
+    # Padding is to the right of a causal model's tokens, so no attention mask is needed.
+    hidden_BTD = model.get_decoder()(input_ids=ids_BT, use_cache=False).last_hidden_state
     keep = targets_BT != IGNORED
     logits_NV = model.get_output_embeddings()(hidden_BTD[keep]).float()
     return F.cross_entropy(logits_NV, targets_BT[keep], reduction="none")
