@@ -212,7 +212,7 @@ def test_switched_off_agents_leave_the_loss_but_not_the_advantages(root, model, 
 
 
 def test_unusable_configurations_are_named(root, tmp_path):
-    with pytest.raises(UserError, match="sft_data: .*no such file"):
+    with pytest.raises(UserError, match=r"sft_data: .*no such file"):
         train(config(root, tmp_path / "a").model_copy(update={"sft_data": "nowhere.parquet"}))
     levels = config(root, tmp_path / "b")
     with pytest.raises(UserError, match="tasks: none are left"):

@@ -79,7 +79,9 @@ def test_veto_looks_for_one_impossible_token():
     assert veto(samples, train, 0.0) == [True, True, True]
 
 
-@pytest.mark.parametrize(("coverage", "keep"), [(0.0, 0.0), (0.3, 0.0), (0.35, 0.5), (0.4, 1.0), (1.0, 1.0), (None, 0.0)])
+@pytest.mark.parametrize(
+    ("coverage", "keep"), [(0.0, 0.0), (0.3, 0.0), (0.35, 0.5), (0.4, 1.0), (1.0, 1.0), (None, 0.0)]
+)
 def test_profile_probability_is_a_ramp(coverage, keep):
     assert profile_keep_probability(row([0.0], coverage=coverage), low=0.3, width=0.1) == pytest.approx(keep)
 

@@ -22,7 +22,9 @@ SKILL = Skill(
     tags=("a", "b", "c"),
     content="## Motivation\nless traffic\n## Key Idea\none pass\n## Example\nx",
 )
-OTHER = SKILL.model_copy(update={"name": "unroll", "content": SKILL.content.replace("one pass", "unroll softmax loops")})
+OTHER = SKILL.model_copy(
+    update={"name": "unroll", "content": SKILL.content.replace("one pass", "unroll softmax loops")}
+)
 
 
 def kernel(speedup: float | str) -> str:
@@ -107,7 +109,15 @@ def run(llm, gym=None, library=None, skill=None, rollout=None):
     policy = RolloutConfig.model_validate({"rollout_n": 2, "max_turn": 2} | (rollout or {}))
     return asyncio.run(
         co_evolve(
-            TASK, library, llm=llm, gym=gym or WrittenGym(), skill=skills, rollout=policy, settings=SETTINGS, seed=0, step=0
+            TASK,
+            library,
+            llm=llm,
+            gym=gym or WrittenGym(),
+            skill=skills,
+            rollout=policy,
+            settings=SETTINGS,
+            seed=0,
+            step=0,
         )
     )
 
@@ -139,7 +149,9 @@ def test_rewards_rows_and_token_ids():
 def test_selection_chooses_skills_and_shares_pools():
     llm = ScriptedLLM(
         [kernel(0.5), kernel(1.0)],
-        selection=call("select_skills", think="", selected_skills=[{"name": "fuse", "reason": "r"}, {"name": "no", "reason": ""}]),
+        selection=call(
+            "select_skills", think="", selected_skills=[{"name": "fuse", "reason": "r"}, {"name": "no", "reason": ""}]
+        ),
     )
     result = run(llm, library=SkillLibrary(skills=(SKILL, OTHER)))
     assert [[s.name for s in scheme.skills] for scheme in result.plan.schemes] == [["fuse"], ["fuse"], []]
@@ -258,7 +270,9 @@ def test_no_turn_waits_for_another_rollouts_turn():
         async def complete(self, prompt_ids, params):
             completion = await super().complete(prompt_ids, params)
             if len(self.asked) == 1:
-                return Completion(kernel(0.25), completion.token_ids, completion.logprobs, "stop", completion.prompt_ids)
+                return Completion(
+                    kernel(0.25), completion.token_ids, completion.logprobs, "stop", completion.prompt_ids
+                )
             return completion
 
     run(OneSlow([kernel(1.0), kernel(1.0)]), Slow({"0.25": 0.3}), SkillLibrary())

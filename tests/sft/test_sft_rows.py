@@ -96,7 +96,7 @@ def test_summary_answers_parse_and_say_what_was_gained(rows):
 
 
 def test_trajectories_carry_the_measured_feedback():
-    row = _trajectory(measured((0.51, 1.97)), random.Random(0))
+    row = _trajectory(TASKS[3], measured((0.51, 1.97)), random.Random(0))
     roles = [message["role"] for message in row.messages]
     assert roles == ["system", "user", "assistant", "user", "assistant"]
     assert "0.51" in row.messages[3]["content"]

@@ -40,13 +40,13 @@ def quickstart(
 
     built_in = Path(__file__).parent.parent / "configs" / "quickstart.yaml"
     recipe = load_config(QuickstartConfig, config or built_in, overrides or [])
-    run_dir.mkdir(parents=True, exist_ok=True)
+    sft_config, rl_config = _configs(recipe, run_dir, seed)
     stored = run_dir / "quickstart.json"
     identity = {"seed": seed, "config": recipe.model_dump(mode="json")}
     if stored.exists() and json.loads(stored.read_text()) != identity:
         raise UserError(f"{run_dir}: holds a quickstart of another seed or configuration; choose another --run-dir")
+    run_dir.mkdir(parents=True, exist_ok=True)
     stored.write_text(json.dumps(identity, indent=1))
-    sft_config, rl_config = _configs(recipe, run_dir, seed)
     dump_config(recipe, run_dir / "recipe.yaml")
     _announce()
 
@@ -173,7 +173,9 @@ def _grade(label: str, model: Path, recipe: QuickstartConfig, config: TrainConfi
     async def run(advance: Any) -> None:
         quiet = asyncio.Lock()
         llm = TransformersLLM.load(str(model), device=config.device, lock=quiet)
-        async with GymPool(settings, compile_slots=recipe.grade_gym.compile_slots, quiet=quiet, cache_verdicts=False) as gym:
+        async with GymPool(
+            settings, compile_slots=recipe.grade_gym.compile_slots, quiet=quiet, cache_verdicts=False
+        ) as gym:
             await grade(
                 tasks,
                 llm=llm,

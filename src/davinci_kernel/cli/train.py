@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
 
 def train(
     config: Annotated[str, typer.Argument(help="YAML of TrainConfig, or a preset's name, such as qwen3_8b_skill.")],
-    overrides: Annotated[Optional[list[str]], typer.Argument(help="key=value, such as skill.k=4.")] = None,
+    overrides: Annotated[list[str] | None, typer.Argument(help="key=value, such as skill.k=4.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved configuration and stop.")] = False,
 ) -> None:
     """Train a policy; a run directory with checkpoints is resumed."""

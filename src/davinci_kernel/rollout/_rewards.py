@@ -42,9 +42,13 @@ def selection_rewards(
     Returns:
         One reward per scheme; None where no rollout of its pool has a rewarded turn.
     """
-    over_turns = {"max": max, "mean": lambda turns: sum(turns) / len(turns), "first": lambda turns: turns[0]}[reduce]
     pools: dict[Hashable, list[float]] = {}
     for key, rollouts in zip(pool_keys, rollout_rewards, strict=True):
-        pools.setdefault(key, []).extend(over_turns(turns) for turns in rollouts if turns)
-    over_pool = {"mean": lambda values: sum(values) / len(values), "max": max}[aggregate]
-    return [over_pool(pools[key]) if pools[key] else None for key in pool_keys]
+        pools.setdefault(key, []).extend(_reduced(turns, reduce) for turns in rollouts if turns)
+    return [_reduced(pools[key], aggregate) if pools[key] else None for key in pool_keys]
+
+
+def _reduced(values: Sequence[float], how: Literal["max", "mean", "first"]) -> float:
+    if how == "first":
+        return values[0]
+    return max(values) if how == "max" else sum(values) / len(values)

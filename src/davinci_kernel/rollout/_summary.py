@@ -17,7 +17,6 @@ from ._episode import run_episode
 from ._seeds import derive_seed
 from ._types import Scheme, Trajectory, Turn
 
-
 _PROCESSES = 4
 
 

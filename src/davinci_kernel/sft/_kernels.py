@@ -87,7 +87,7 @@ _SINGLE = re.compile(r"(?<![\w.])(\d+\.\d+|1e30)|\b(exp|tanh|fabs|sqrt|erf|log1p
 def supports(task: Task) -> bool:
     """Whether the teacher can write this task: a generated chain of known operators."""
     known = {*_POINTWISE, *_REDUCTIONS, *_NORMALISATIONS}
-    steps = task.metadata.get("steps")
+    steps = task.metadata.get("steps") or []
     return bool(steps) and all(step["op"] in known for step in steps)
 
 

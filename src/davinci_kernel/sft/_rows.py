@@ -6,8 +6,10 @@
 `summary`           `update_skill_library` calls for trajectories that became faster
 `summary_retrieval` the same where the policy had skills: only what they did not say is new
 
-Measured verdicts are reused for tasks that differ from the measured one in their constants only: a constant's value does
-not change what a kernel costs, and the small model must see many constants to learn to copy them.
+Measured verdicts are reused. Summaries reuse them for tasks that differ from the measured one in their constants only: a
+constant's value does not change what a kernel costs. Trajectories also lend their feedback to other chains of the same cost
+class (`_cost_class`), with kernels of the same plans: the model must see many chains to learn to copy them over several turns, so
+the feedback in such a row is a real measurement, of a like task.
 """
 
 from __future__ import annotations
@@ -27,17 +29,17 @@ from davinci_kernel.agents import (
     summary_answer,
     summary_messages,
 )
-from davinci_kernel.gym import feedback
+from davinci_kernel.gym import Backend, feedback
 from davinci_kernel.skills import Skill
 from davinci_kernel.tasks import Task, with_constants
 
 from ._data import Row
-from ._kernels import write_kernel
+from ._kernels import TRANSCENDENTAL, write_kernel
 from ._plan import TECHNIQUES, Habits, Plan
-from ._skillbank import distractor, skill_for, useful_techniques
+from ._skillbank import distractor, skill_for, task_kind, useful_techniques
 from ._teacher import MeasuredTrajectory
 
-BACKEND = "cpp"
+BACKEND: Backend = "cpp"
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def build_rows(
     improved = [t for t in measured if _worth_a_summary(t)]
     rows = [_single(rng.choice(tasks), [], habits, rng) for _ in range(mix.policy)]
     rows += [_single(task, _skills(task, rng), habits, rng) for task in rng.choices(tasks, k=mix.policy_skill)]
-    rows += [_trajectory(rng.choice(measured), rng) for _ in range(mix.trajectories if measured else 0)]
+    rows += _trajectories(tasks, measured, mix.trajectories, rng)
     rows += [_selection(rng.choice(tasks), rng, task_chars) for _ in range(mix.selection)]
     rows += [_summary(rng.choice(improved), rng) for _ in range(mix.summary if improved else 0)]
     rng.shuffle(rows)
@@ -89,9 +91,26 @@ def _with_skills(plan: Plan, skills: Sequence[Skill]) -> Plan:
     return plan
 
 
-def _trajectory(measured: MeasuredTrajectory, rng: random.Random) -> Row:
-    """A measured conversation; where its first plan uses techniques, half of the time a skill had told them."""
-    task = with_constants(measured.task, rng.randrange(2**31))
+def _trajectories(
+    tasks: Sequence[Task], measured: Sequence[MeasuredTrajectory], count: int, rng: random.Random
+) -> list[Row]:
+    """Conversations over many tasks, each with the feedback of a measured trajectory of its cost class."""
+    by_class: dict[tuple[str, bool, int], list[MeasuredTrajectory]] = {}
+    for trajectory in measured:
+        by_class.setdefault(_cost_class(trajectory.task), []).append(trajectory)
+    known = [task for task in tasks if _cost_class(task) in by_class]
+    chosen = rng.choices(known, k=count) if known else []
+    return [_trajectory(task, rng.choice(by_class[_cost_class(task)]), rng) for task in chosen]
+
+
+def _cost_class(task: Task) -> tuple[str, bool, int]:
+    """Chains of one class cost about the same: last operator's kind, any library function, number of operators."""
+    ops = [step["op"] for step in task.metadata["steps"]]
+    return task_kind(task), any(op in TRANSCENDENTAL for op in ops), len(ops)
+
+
+def _trajectory(task: Task, measured: MeasuredTrajectory, rng: random.Random) -> Row:
+    """A conversation; where the first plan uses techniques, half of the time a skill had told them."""
     first = measured.turns[0].plan
     told = [t for t in TECHNIQUES if getattr(first, t) and rng.random() < 0.5] if rng.random() < 0.5 else []
     skills = [skill_for(t, task, rng) for t in told[:3]]
@@ -99,7 +118,7 @@ def _trajectory(measured: MeasuredTrajectory, rng: random.Random) -> Row:
     for index, turn in enumerate(measured.turns):
         if index:
             messages = [*messages, feedback_message(feedback(measured.turns[index - 1].verdict), index)]
-        messages = [*messages, policy_answer(write_kernel(task, turn.plan))]
+        messages = [*messages, policy_answer(turn.code(task))]
     return Row(messages, kind="policy_skill" if skills else "policy")
 
 
@@ -121,6 +140,8 @@ def _selection(task: Task, rng: random.Random, task_chars: int) -> Row:
 
 def _worth_a_summary(measured: MeasuredTrajectory, least: float = 1.2) -> bool:
     first, best = measured.turns[0], measured.best()
+    if first.slip:
+        return False
     ratio = (best.verdict.speedup or 0.0) / max(first.verdict.speedup or 0.0, 1e-9)
     return ratio >= least and bool(best.plan.gained_over(first.plan))
 

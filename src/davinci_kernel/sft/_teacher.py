@@ -6,7 +6,7 @@ import asyncio
 import json
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from davinci_kernel.errors import UserError
@@ -16,11 +16,25 @@ from davinci_kernel.tasks import Task
 from ._kernels import supports, write_kernel
 from ._plan import Habits, Plan, improve
 
+SLIP_SHARE = 0.3
+
 
 @dataclass(frozen=True)
 class MeasuredTurn:
+    """A kernel of the teacher and its verdict. `slip`: the kernel skipped the task's first operator, as writers do."""
+
     plan: Plan
     verdict: Verdict
+    slip: bool = False
+
+    def code(self, task: Task) -> str:
+        """The turn's kernel, for the measured task or another one."""
+        return write_kernel(slipped(task) if self.slip else task, self.plan)
+
+
+def slipped(task: Task) -> Task:
+    """The task without its first operator: what a careless writer implements."""
+    return replace(task, metadata=task.metadata | {"steps": task.metadata["steps"][1:]})
 
 
 @dataclass(frozen=True)
@@ -34,12 +48,16 @@ class MeasuredTrajectory:
         return max(self.turns, key=lambda t: t.verdict.speedup or 0.0)
 
 
-def plan_trajectory(task: Task, turns: int, habits: Habits, seed: int) -> list[Plan]:
-    """The plans of successive turns: habits first, then one revision a turn."""
+def plan_trajectory(task: Task, turns: int, habits: Habits, seed: int) -> list[tuple[Plan, bool]]:
+    """The plans of successive turns, and whether each slips: habits first, then one revision a turn.
+
+    A share of trajectories slips on its first turn; the second turn then repairs that and nothing else.
+    """
     rng = random.Random(f"teacher/{seed}/{task.task_id}")
-    plans = [habits.draw(rng)]
+    plans = [(habits.draw(rng), len(task.metadata["steps"]) > 1 and rng.random() < SLIP_SHARE)]
     while len(plans) < turns:
-        plans.append(improve(plans[-1], rng))
+        plan, slip = plans[-1]
+        plans.append((plan if slip else improve(plan, rng), False))
     return plans
 
 
@@ -56,7 +74,7 @@ async def measure(
 ) -> list[MeasuredTrajectory]:
     """Measure one trajectory per task. Finished ones are appended to `path` (JSON lines) and not measured again.
 
-    Every turn must be CORRECT: the teacher does not teach what it cannot do. A turn that the gym could not judge or
+    Every turn that does not slip must be CORRECT: the teacher does not teach what it cannot do. A turn that the gym could not judge or
     time (INFRA_ERROR, too noisy) leaves its trajectory out.
 
     Raises:
@@ -70,16 +88,19 @@ async def measure(
 
         async def one(task: Task) -> None:
             plans = plan_trajectory(task, turns, habits, seed)
-            pairs = [(task, Candidate(code=write_kernel(task, plan))) for plan in plans]
-            verdicts = await gym.evaluate_many(pairs, settings)
-            for (_, candidate), verdict in zip(pairs, verdicts, strict=True):
-                if verdict.outcome.is_candidates_fault and not verdict.correct:
-                    raise RuntimeError(f"{task.task_id}: {verdict.outcome.value}: {verdict.message}\n{candidate.code}")
-            measured = tuple(MeasuredTurn(p, v) for p, v in zip(plans, verdicts, strict=True))
+            written = [write_kernel(slipped(task) if slip else task, plan) for plan, slip in plans]
+            verdicts = await gym.evaluate_many([(task, Candidate(code=code)) for code in written], settings)
+            for (_, slip), code, verdict in zip(plans, written, verdicts, strict=True):
+                if verdict.outcome.is_candidates_fault and not verdict.correct and not slip:
+                    raise RuntimeError(f"{task.task_id}: {verdict.outcome.value}: {verdict.message}\n{code}")
+            measured = tuple(MeasuredTurn(p, v, s) for (p, s), v in zip(plans, verdicts, strict=True))
             record = {
                 "task_id": task.task_id,
                 "seed": seed,
-                "turns": [{"plan": asdict(t.plan), "verdict": t.verdict.model_dump(mode="json")} for t in measured],
+                "turns": [
+                    {"plan": asdict(t.plan), "slip": t.slip, "verdict": t.verdict.model_dump(mode="json")}
+                    for t in measured
+                ],
             }
             file.write(json.dumps(record) + "\n")
             file.flush()
@@ -89,7 +110,7 @@ async def measure(
 
         await asyncio.gather(*(one(task) for task in tasks if task.task_id not in done))
     measured = [done[task.task_id] for task in tasks]
-    return [t for t in measured if all(_timed(turn.verdict) for turn in t.turns)]
+    return [t for t in measured if all(turn.slip or _timed(turn.verdict) for turn in t.turns)]
 
 
 def _timed(verdict: Verdict) -> bool:
@@ -111,7 +132,8 @@ def _read(path: Path, tasks: dict[str, Task], seed: int) -> dict[str, MeasuredTr
             )
         if task := tasks.get(record["task_id"]):
             turns = tuple(
-                MeasuredTurn(Plan(**turn["plan"]), Verdict.model_validate(turn["verdict"])) for turn in record["turns"]
+                MeasuredTurn(Plan(**turn["plan"]), Verdict.model_validate(turn["verdict"]), turn["slip"])
+                for turn in record["turns"]
             )
             done[task.task_id] = MeasuredTrajectory(task, turns)
     return done

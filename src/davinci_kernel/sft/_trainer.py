@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -136,7 +137,8 @@ def train(config: SFTConfig, *, on_step: Callable[[int, int, dict[str, float]], 
         return final
     device = resolve_device(config.device)
     torch.manual_seed(config.seed)
-    model = AutoModelForCausalLM.from_pretrained(config.model_path, dtype=getattr(torch, config.dtype)).to(device)
+    model: Any = AutoModelForCausalLM.from_pretrained(config.model_path, dtype=getattr(torch, config.dtype))
+    model.to(device)
     tokenizer = AutoTokenizer.from_pretrained(config.model_path)
     rows, too_long = encode_rows(tokenizer, read_rows(config.data), config.max_length)
     if not rows:
