@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from davinci_kernel.errors import UserError
-from davinci_kernel.gym import Candidate, EvalSettings, GymPool, Outcome, sandbox_layers
+from davinci_kernel.gym import Candidate, EvalSettings, GymPool, Outcome, evaluate_once, sandbox_layers
 from davinci_kernel.tasks import Task
 
 REFERENCE = """
@@ -270,3 +270,40 @@ def wait_for_command(text, gone):
         if bool(found) != gone or time.monotonic() > deadline:
             return found
         time.sleep(0.05)
+
+
+def test_both_sides_get_every_core_that_this_process_may_use():
+    """OpenMP binds the fork server's threads: counted there, a machine would have one core."""
+    task = Task("omp", REFERENCE.replace("torch.sigmoid(x * self.scale) * x", "2.0 * x"))
+    code = """
+import torch
+import torch.nn as nn
+from davinci_kernel.jit import load_cpp
+
+K = load_cpp(r'''
+#include <omp.h>
+extern "C" void f(const float* x, float* y, long n, long want) {
+  int threads = 0;
+  #pragma omp parallel reduction(+ : threads)
+  threads += 1;
+  for (long i = 0; i < n; i++) y[i] = threads == want ? 2.0f * x[i] : 0.0f;
+}
+''')
+
+
+class ModelNew(nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        K.f(x, y, x.numel(), WANT)
+        return y
+"""
+    cores = len(os.sched_getaffinity(0))
+    settings = EvalSettings.model_validate({"measure": False, "num_correct_trials": 1, "distribution_trials": False})
+    right = evaluate_once(task, Candidate(code=code.replace("WANT", str(cores))), settings)
+    wrong = evaluate_once(task, Candidate(code=code.replace("WANT", str(cores + 1))), settings)
+    assert right.outcome is Outcome.CORRECT, right.message
+    assert wrong.outcome is Outcome.WRONG_VALUE
+    assert right.provenance["hardware"]["threads"] == cores

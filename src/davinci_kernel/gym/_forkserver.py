@@ -40,11 +40,9 @@ def _preload() -> None:
 
     from davinci_kernel.gym import _evaluator, _reference_worker, _worker  # noqa: F401
     from davinci_kernel.gym._evidence import warm_up
-    from davinci_kernel.gym._hardware import usable_cores
 
     with contextlib.suppress(OSError):
         ctypes.CDLL("libgomp.so.1")
-    usable_cores()
     warm_up()
 
 

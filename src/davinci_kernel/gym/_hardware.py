@@ -36,7 +36,7 @@ def describe_hardware(threads: int) -> dict[str, Any]:
     return {
         "device": "cpu",
         "cpu": cpu_model(),
-        "cores": usable_cores(),
+        "cores": os.cpu_count(),
         "threads": threads,
         "torch": torch.__version__,
         "davinci_kernel": __version__,

@@ -11,7 +11,7 @@ from typing import Any
 
 from davinci_kernel.tasks import Task
 
-from ._hardware import describe_hardware, usable_cores
+from ._hardware import describe_hardware
 from ._measure import Session, time_process
 from ._processes import ForkClient
 from ._reference import InputSet, Reference, Rejection
@@ -39,7 +39,7 @@ class Judge:
     def compile(self, task: Task, candidate: Candidate, settings: EvalSettings) -> Verdict | None:
         """Import the candidate in its own process; a verdict only if that is the end of it."""
         self.task, self.candidate, self.settings = task, candidate, settings
-        self.threads = settings.num_threads or usable_cores()
+        self.threads = settings.num_threads
         self.facts: dict[str, Any] = {}
         self.compiled = False
         self.directory = self._new_directory()

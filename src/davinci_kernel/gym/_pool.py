@@ -169,13 +169,17 @@ class GymPool:
                 settings.compile_timeout + _SLACK_SECONDS,
                 task=dataclasses.asdict(task),
                 candidate=candidate.model_dump(),
-                settings=settings.model_dump(),
+                settings=self._with_threads(settings).model_dump(),
             )
         if "verdict" not in reply:
             async with self._device.measure():
                 reply = await asyncio.to_thread(judge.call, "check", _check_seconds(settings))
         self._idle.append(judge)
         return Verdict.model_validate(reply["verdict"])
+
+    def _with_threads(self, settings: EvalSettings) -> EvalSettings:
+        """Settings whose number of threads is counted here: OpenMP binds a judge to one core, where it would count one."""
+        return settings.model_copy(update={"num_threads": settings.num_threads or usable_cores()})
 
     async def _take_judge(self) -> WorkerProcess:
         async with self._starting:
