@@ -307,3 +307,10 @@ class ModelNew(nn.Module):
     assert right.outcome is Outcome.CORRECT, right.message
     assert wrong.outcome is Outcome.WRONG_VALUE
     assert right.provenance["hardware"]["threads"] == cores
+
+
+def test_a_worker_that_dies_before_it_saw_the_candidate_is_our_fault(monkeypatch):
+    """Threads that the worker cannot set end it at its start."""
+    monkeypatch.setattr(GymPool, "_with_threads", lambda self, settings: settings)  # 0 threads reach the worker
+    verdict = evaluate_once(Task("t", REFERENCE), Candidate(code=KERNEL + "\nclass ModelNew(torch.nn.Module): ...\n"))
+    assert verdict.outcome is Outcome.INFRA_ERROR

@@ -33,7 +33,12 @@ class Subject:
         self.notes: dict[str, Any] = {}
 
     def start(self) -> None:
-        """Import the candidate; a failure is a COMPILE_ERROR."""
+        """Import the candidate; a failure is a COMPILE_ERROR.
+
+        Raises:
+            WorkerGone: the worker ended before it had seen any of the candidate's code: our fault, not the candidate's.
+        """
+        self.process.call("hello", self.settings.run_timeout)
         try:
             self.process.call(
                 "import", self.settings.compile_timeout, code=self.candidate.code, class_name=self.class_name

@@ -70,6 +70,10 @@ class Worker:
             return {"error": describe_error(error), "kind": "exception"}, []
         return reply if isinstance(reply, tuple) else (reply, [])
 
+    def op_hello(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """The worker has started."""
+        return {}
+
     def op_map(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Take an input set (sealed region and description) under a name."""
         self.regions[request["name"]] = (Region(fds[0], request["size"], writable=False), request["description"])
