@@ -99,7 +99,7 @@ def test_code_is_one_operator_per_line():
     (model,) = (n for n in ast.parse(generate_task(0, 0, "train", spec).code).body if isinstance(n, ast.ClassDef))
     forward = model.body[0]
     assert isinstance(forward, ast.FunctionDef)
-    assert [type(s).__name__ for s in forward.body] == ["Assign", "Assign", "Assign", "Return"]
+    assert [type(s).__name__ for s in forward.body] == ["Assign"] * 4 + ["Return"]
 
 
 def test_constants_lie_on_the_grid_and_in_range():

@@ -14,7 +14,7 @@ Advance = Callable[..., None]
 
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Advance]:
-    """A bar for `total` pieces of work."""
+    """A bar for `total` pieces of work. In a file it appears with the first one, so that an error before it stands alone."""
     columns = [
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -22,10 +22,17 @@ def progress_bar(title: str, total: int) -> Iterator[Advance]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     ]
-    with Progress(*columns, TextColumn("{task.fields[figure]}"), console=Console(stderr=True)) as progress:
-        bar = progress.add_task(title, total=total, figure="")
+    progress = Progress(*columns, TextColumn("{task.fields[figure]}"), console=Console(stderr=True))
+    bar = progress.add_task(title, total=total, figure="")
 
-        def advance(done: int | None = None, total: int | None = None, figure: str = "") -> None:
-            progress.update(bar, advance=1 if done is None else None, completed=done, total=total, figure=figure)
+    def advance(done: int | None = None, total: int | None = None, figure: str = "") -> None:
+        progress.start()
+        progress.update(bar, advance=1 if done is None else None, completed=done, total=total, figure=figure)
 
+    if progress.console.is_terminal:
+        progress.start()
+    try:
         yield advance
+    finally:
+        if progress.live.is_started:
+            progress.stop()
