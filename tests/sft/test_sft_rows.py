@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from davinci_kernel.agents import extract_code, parse_selection, parse_summary
-from davinci_kernel.gym import Outcome, Verdict
+from davinci_kernel.agents import extract_code, feedback_message, parse_selection, parse_summary
+from davinci_kernel.gym import Outcome, Verdict, feedback
 from davinci_kernel.llm import Completion
 from davinci_kernel.sft import Habits, Mix, Plan, build_rows, write_kernel
 from davinci_kernel.sft._rows import _trajectory
@@ -99,6 +99,8 @@ def test_trajectories_carry_the_measured_feedback():
     row = _trajectory(TASKS[3], measured((0.51, 1.97)), random.Random(0))
     roles = [message["role"] for message in row.messages]
     assert roles == ["system", "user", "assistant", "user", "assistant"]
+    first = measured((0.51, 1.97)).turns[0].verdict
+    assert row.messages[3] == feedback_message(feedback(first), 0)  # as a rollout asks after its first turn
     assert "0.51" in row.messages[3]["content"]
     assert "1.97" not in row.messages[3]["content"]
 

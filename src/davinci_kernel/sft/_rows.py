@@ -117,7 +117,7 @@ def _trajectory(task: Task, measured: MeasuredTrajectory, rng: random.Random) ->
     messages = policy_messages(task, skills, BACKEND)
     for index, turn in enumerate(measured.turns):
         if index:
-            messages = [*messages, feedback_message(feedback(measured.turns[index - 1].verdict), index)]
+            messages = [*messages, feedback_message(feedback(measured.turns[index - 1].verdict), index - 1)]
         messages = [*messages, policy_answer(turn.code(task))]
     return Row(messages, kind="policy_skill" if skills else "policy")
 
