@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import re
 from dataclasses import dataclass, field
 
@@ -177,6 +178,48 @@ def test_bm25_mode_puts_the_top_recalled_in_every_scheme():
     assert [len(s.skills) for s in result.plan.schemes] == [1, 1, 0]
     assert rows(result, "selection") == []
     assert set(llm.asked) == {"policy"}
+    assert len({s.group for s in result.samples}) == 1
+
+
+def test_a_lost_selection_costs_its_own_row_only(caplog):
+    class Flaky(ScriptedLLM):
+        async def complete(self, prompt_ids, params):
+            completion = await super().complete(prompt_ids, params)
+            if self.asked == ["selection"]:
+                raise RuntimeError("lost connection")
+            return completion
+
+    llm = Flaky(
+        [kernel(0.5), kernel(1.0)],
+        selection=call("select_skills", think="", selected_skills=[{"name": "fuse", "reason": "r"}]),
+    )
+    with caplog.at_level(logging.WARNING):
+        result = run(llm, library=SkillLibrary(skills=(SKILL,)))
+    assert [[s.name for s in scheme.skills] for scheme in result.plan.schemes] == [[], ["fuse"], []]
+    assert [s.scheme for s in rows(result, "selection")] == [1]
+    assert len(rows(result, "policy")) == 12  # the group keeps its size
+    assert "t1: a selection was lost: RuntimeError: lost connection" in caplog.text
+
+
+def test_a_selection_whose_rollouts_were_all_dropped_has_no_row():
+    class Picky(ScriptedLLM):
+        """Selects skills by the number of the inference, and writes for `unroll` what the gym cannot judge."""
+
+        async def complete(self, prompt_ids, params):
+            completion = await super().complete(prompt_ids, params)
+            if self.asked[-1] == "selection":
+                name = "fuse" if self.asked.count("selection") == 1 else "unroll"
+                text = call("select_skills", think="", selected_skills=[{"name": name, "reason": "r"}])
+            elif "unroll softmax loops" in "".join(map(chr, prompt_ids)):
+                text = kernel("INFRA_ERROR")
+            else:
+                return completion
+            return Completion(text, tuple(map(ord, text)), (-0.5,) * len(text), "stop", tuple(prompt_ids))
+
+    result = run(Picky([kernel(0.5), kernel(1.0)]), library=SkillLibrary(skills=(SKILL, OTHER)))
+    assert [[s.name for s in scheme.skills] for scheme in result.plan.schemes] == [["fuse"], ["unroll"], []]
+    assert [(s.scheme, s.reward) for s in rows(result, "selection")] == [(0, 2.5)]
+    assert {s.scheme for s in rows(result, "policy")} == {0, 2}
 
 
 PROPOSAL = {
@@ -202,7 +245,86 @@ def test_a_verified_summary_is_staged_and_paid():
     assert result.staged[0].provenance["best_speedup"] == 2.0
     assert [s.reward for s in rows(result, "summary")] == [3.0, 3.0]
     assert gym.fresh == ["3.0", "3.0"]  # one distinct proposal, measured twice
-    assert all("one-pass" in prompt for prompt in llm.greedy)
+    assert len(llm.greedy) == 1  # written once: both measurements are of the same kernel
+    assert "one-pass" in llm.greedy[0]
+    assert [s.extra["parsed"] for s in rows(result, "summary")] == [True, True]
+
+
+def test_the_library_grows_in_bm25_mode_too():
+    llm = proposing()
+    result = run(llm, library=SkillLibrary(skills=(SKILL,)), skill={"mode": "bm25"})
+    assert [s.name for s in result.staged] == ["one-pass"]
+    assert "one pass" in llm.greedy[0]  # the skills of the rollout, and the new one
+    assert "one-pass" in llm.greedy[0]
+
+
+@dataclass
+class TwoSummaries(ScriptedLLM):
+    """Its summary inferences propose skills of their own; greedy policy answers depend on the skill in the prompt."""
+
+    summaries: list[str] = field(default_factory=list)
+    by_skill: dict[str, str] = field(default_factory=dict)
+
+    async def complete(self, prompt_ids, params):
+        completion = await super().complete(prompt_ids, params)
+        prompt = "".join(map(chr, prompt_ids))
+        if "update_skill_library" in prompt:
+            text = self.summaries[self.asked.count("summary") - 1]
+        elif params.temperature == 0:
+            text = next(answer for name, answer in self.by_skill.items() if name in prompt)
+        else:
+            return completion
+        if text == "raise":
+            raise RuntimeError("lost connection")
+        return Completion(text, tuple(map(ord, text)), (-0.5,) * len(text), "stop", tuple(prompt_ids))
+
+
+def proposal(name):
+    return PROPOSAL | {"name": name, "content": PROPOSAL["content"].replace("k\n", f"{name}\n")}
+
+
+def summary(*names):
+    return call("update_skill_library", think="", new_skills=[proposal(name) for name in names])
+
+
+def test_the_best_of_several_verified_skills_is_staged_and_each_inference_is_paid_for_its_own():
+    llm = TwoSummaries(
+        [kernel(1.0), kernel(2.0)],
+        summaries=[summary("slow", "good"), summary("better"), "no call"],
+        by_skill={"slow": kernel(1.1), "good": kernel(1.5), "better": kernel(1.8)},
+    )
+    result = run(llm, library=SkillLibrary(), skill={"summary_n": 3})
+    assert [s.name for s in result.staged] == ["better"]
+    assert [s.reward for s in rows(result, "summary")] == [1.5, 1.8, 0.0]
+    assert [s.extra["parsed"] for s in rows(result, "summary")] == [True, True, False]
+    assert [p.speedup for p in result.summary.proposals] == [None, 1.5, 1.8]
+
+
+def test_lost_summaries_and_verifications_cost_their_own_rows_only(caplog):
+    llm = TwoSummaries(
+        [kernel(1.0), kernel(2.0)],
+        summaries=["raise", summary("breaks"), summary("good")],
+        by_skill={"breaks": "raise", "good": kernel(1.5)},
+    )
+    with caplog.at_level(logging.WARNING):
+        result = run(llm, library=SkillLibrary(), skill={"summary_n": 3})
+    assert [s.name for s in result.staged] == ["good"]
+    assert [s.reward for s in rows(result, "summary")] == [1.5]
+    assert len(rows(result, "policy")) == 12
+    assert "t1: a summary was lost" in caplog.text
+    assert "t1: a verification was lost" in caplog.text
+
+
+def test_a_summary_that_nobody_could_judge_is_neither_paid_nor_punished():
+    llm = TwoSummaries(
+        [kernel(1.0), kernel(2.0)],
+        summaries=[summary("unlucky"), summary("slow")],
+        by_skill={"unlucky": kernel("INFRA_ERROR"), "slow": kernel(1.1)},
+    )
+    result = run(llm, library=SkillLibrary())
+    assert result.staged == ()
+    assert result.summary.rewards == (None, 0.0)
+    assert [s.reward for s in rows(result, "summary")] == [0.0]
 
 
 @pytest.mark.parametrize(
@@ -226,6 +348,69 @@ def test_the_last_intervals_lower_end_must_pass():
 def test_no_trigger_without_a_big_enough_win_over_a_correct_first_turn(speedups):
     result = run(ScriptedLLM([kernel(s) for s in speedups]), library=SkillLibrary())
     assert result.summary is None
+
+
+def test_rewards_of_a_hack_do_not_trigger():
+    """A speedup counts for a CORRECT turn only, whatever a verdict carries beside it."""
+
+    class Lenient(WrittenGym):
+        async def evaluate(self, task, candidate, settings=None, *, fresh=False):
+            verdict = await super().evaluate(task, candidate, settings, fresh=fresh)
+            return verdict.model_copy(update={"outcome": Outcome.HACK}) if verdict.speedup == 9.0 else verdict
+
+    assert run(ScriptedLLM([kernel(1.0), kernel(9.0)]), Lenient(), SkillLibrary()).summary is None
+
+
+def test_skills_switched_off_leave_the_null_scheme_and_no_other_agent():
+    llm = proposing()
+    result = run(llm, library=SkillLibrary(skills=(SKILL,)), skill={"enable": False})
+    assert llm.asked == ["policy"] * 12
+    assert [s.is_null for s in result.plan.schemes] == [True]
+    assert result.summary is None
+
+
+def test_samples_do_not_depend_on_the_order_of_completion():
+    def samples(delays):
+        answer = call("select_skills", think="", selected_skills=[{"name": "fuse", "reason": "r"}])
+        llm = proposing(selection=answer)
+        return run(llm, WrittenGym(delays), SkillLibrary(skills=(SKILL,))).samples
+
+    quick, slow = samples({}), samples({"1.0": 0.05, "2.0": 0.01})
+    assert quick == slow
+    assert list(quick) == sorted(quick, key=lambda s: s.sort_key)
+    assert {s.agent for s in quick} == {"policy", "selection", "summary"}
+
+
+def test_every_request_has_a_seed_of_its_own_that_the_step_changes():
+    def seeds(step):
+        class Noting(ScriptedLLM):
+            async def complete(self, prompt_ids, params):
+                noted.append(params.seed)
+                return await super().complete(prompt_ids, params)
+
+        noted: list[int] = []
+        llm = Noting([kernel(0.5), kernel(0.5)])
+        options = {"k": 2, "summary_n": 2}
+        asyncio.run(
+            co_evolve(
+                TASK,
+                SkillLibrary(skills=(SKILL,)),
+                llm=llm,
+                gym=WrittenGym(),
+                skill=SkillConfig.model_validate(options),
+                rollout=RolloutConfig.model_validate({"rollout_n": 2, "max_turn": 2}),
+                settings=SETTINGS,
+                seed=0,
+                step=step,
+            )
+        )
+        return noted
+
+    first = seeds(0)
+    assert len(first) == 2 + 6 * 2  # selections and policy turns
+    assert len(set(first)) == len(first)
+    assert sorted(seeds(0)) == sorted(first)
+    assert not set(seeds(1)) & set(first)
 
 
 def test_infrastructure_faults_drop_the_row_and_end_the_episode():

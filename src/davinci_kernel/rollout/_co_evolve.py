@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,9 +16,8 @@ from ._rewards import selection_rewards
 from ._schemes import SchemePlan, plan_schemes
 from ._seeds import derive_seed
 from ._summary import SummaryRound, find_trigger, summarise
+from ._surviving import gather_surviving
 from ._types import Sample, Trajectory
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -63,11 +60,11 @@ async def co_evolve(
 ) -> TaskRollout:
     """Roll out one task. Everything runs concurrently: no turn waits for another rollout's turn.
 
-    A rollout that raises is logged and costs its own rows only.
+    A rollout, selection, summary or verification that raises is logged and costs its own rows only.
     """
     seed = derive_seed(seed, step, task.task_id)
     plan = await plan_schemes(task, library, llm=llm, skill=skill, rollout=rollout, seed=seed)
-    episodes = [
+    episodes = (
         run_episode(
             task,
             scheme.skills,
@@ -81,17 +78,10 @@ async def co_evolve(
         )
         for scheme, count in zip(plan.schemes, plan.rollouts, strict=True)
         for index in range(count)
-    ]
-    played = await asyncio.gather(*episodes, return_exceptions=True)
-    trajectories = []
-    for result in played:
-        if isinstance(result, Trajectory):
-            trajectories.append(result)
-        elif isinstance(result, Exception):
-            log.warning("%s: a rollout was lost: %s: %s", task.task_id, type(result).__name__, result)
-        else:
-            raise result
-    trigger = find_trigger(trajectories, plan.schemes, skill) if skill.enable and skill.mode == "agent" else None
+    )
+    played = await gather_surviving(episodes, f"{task.task_id}: a rollout")
+    trajectories = [trajectory for trajectory in played if trajectory is not None]
+    trigger = find_trigger(trajectories, plan.schemes, skill) if skill.enable else None
     summary = None
     if trigger is not None:
         summary = await summarise(
@@ -164,9 +154,9 @@ def _selection_rows(
         aggregate=skill.selection_aggregate,
     )
     return [
-        _single_turn_row("selection", task, index, completion, reward, {"parsed": selection.parsed})
-        for index, ((completion, selection), reward) in enumerate(zip(plan.selections, rewards, strict=False))
-        if reward is not None
+        _single_turn_row("selection", task, index, answer[0], reward, {"parsed": answer[1].parsed})
+        for index, (answer, reward) in enumerate(zip(plan.selections, rewards, strict=False))
+        if answer is not None and reward is not None
     ]
 
 
@@ -177,6 +167,7 @@ def _summary_rows(task: Task, summary: SummaryRound | None) -> list[Sample]:
     return [
         _single_turn_row("summary", task, index, completion, reward, {"parsed": parsed.parsed})
         for index, (completion, parsed, reward) in enumerate(answers)
+        if reward is not None
     ]
 
 

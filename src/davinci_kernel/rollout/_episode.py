@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from davinci_kernel.agents import extract_code, feedback_message, policy_messages
@@ -52,9 +53,12 @@ async def run_episode(
             top_p=config.top_p,
             seed=derive_seed(seed, "policy", index),
         )
+        asked = time.perf_counter()
         completion = await _complete(llm, prompt_ids, conversation, params)
+        answered = time.perf_counter()
         code = extract_code(completion.text, task.entry_point)
         verdict = await _judge(task, code, completion, gym, config, settings, fresh)
+        judged = time.perf_counter()
         reward = policy_reward(
             verdict,
             lower=config.reward_lower,
@@ -73,6 +77,8 @@ async def run_episode(
                 verdict=verdict,
                 reward=reward,
                 finish_reason=completion.finish_reason,
+                generate_seconds=answered - asked,
+                evaluate_seconds=judged - answered,
             )
         )
         conversation.append({"role": "assistant", "content": completion.text})

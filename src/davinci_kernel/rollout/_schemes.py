@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from davinci_kernel.skills import LibraryView, Skill, SkillLibrary
 from davinci_kernel.tasks import Task
 
 from ._seeds import derive_seed
+from ._surviving import gather_surviving
 from ._types import Scheme
 
 
@@ -24,13 +24,14 @@ class SchemePlan:
         schemes: selected ones, then the null scheme.
         rollouts: policy rollouts of each scheme; they add up to (k + 1)·n.
         offered: skills that were recalled.
-        selections: (completion, parsed selection) of each selection inference; empty without selection agent.
+        selections: (completion, parsed selection) of each selection inference, None for one that failed; empty without
+            selection agent.
     """
 
     schemes: tuple[Scheme, ...]
     rollouts: tuple[int, ...]
     offered: tuple[Skill, ...] = ()
-    selections: tuple[tuple[Completion, Selection], ...] = ()
+    selections: tuple[tuple[Completion, Selection] | None, ...] = ()
 
 
 async def plan_schemes(
@@ -45,7 +46,8 @@ async def plan_schemes(
     """Recall skills and let the selection agent choose.
 
     An empty library (or skills switched off) leaves the null scheme alone, which then gets all (k + 1)·n rollouts, so that
-    the size of the group is the same. In `bm25` mode every scheme but the null one gets the top recalled skills.
+    the size of the group is the same. In `bm25` mode every scheme but the null one gets the top recalled skills. A selection
+    inference that raises is logged; its scheme has no skills, as one that could not be parsed, and it has no row.
     """
     null = Scheme(index=skill.k, is_null=True)
     if not skill.enable or library is None or len(library) == 0:
@@ -55,14 +57,22 @@ async def plan_schemes(
     if skill.mode == "bm25":
         top = tuple(offered[: skill.top_k_select])
         return SchemePlan((*(Scheme(index=i, skills=top) for i in range(skill.k)), null), rollouts, tuple(offered))
-    selections = await asyncio.gather(
-        *(select(task, offered, llm=llm, skill=skill, temperature=rollout.temperature, seed=derive_seed(seed, "selection", i))
-          for i in range(skill.k))
-    )  # fmt: skip
+    inferences = (
+        select(
+            task,
+            offered,
+            llm=llm,
+            skill=skill,
+            temperature=rollout.temperature,
+            seed=derive_seed(seed, "selection", index),
+        )
+        for index in range(skill.k)
+    )
+    selections = await gather_surviving(inferences, f"{task.task_id}: a selection")
     by_name = {s.name: s for s in offered}
     chosen = (
-        Scheme(index=i, skills=tuple(by_name[name] for name in selection.names))
-        for i, (_, selection) in enumerate(selections)
+        Scheme(index=i, skills=tuple(by_name[name] for name in answer[1].names) if answer else ())
+        for i, answer in enumerate(selections)
     )
     return SchemePlan((*chosen, null), rollouts, tuple(offered), tuple(selections))
 

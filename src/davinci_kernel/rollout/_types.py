@@ -42,6 +42,10 @@ class Turn(BaseModel):
     reward: float | None = None
     """None where the row must be dropped (INFRA_ERROR, INVALID_REFERENCE)."""
     finish_reason: str = "stop"
+    generate_seconds: float = 0.0
+    """Wall time from the request to the answer, queueing included."""
+    evaluate_seconds: float = 0.0
+    """Wall time from the candidate to its verdict, queueing included; near 0 for a known verdict."""
 
 
 class Trajectory(BaseModel):
