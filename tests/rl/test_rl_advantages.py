@@ -50,6 +50,13 @@ def test_a_group_of_one_keeps_its_return_and_ties_are_zero():
     assert leave_one_out([]) == []
 
 
+@pytest.mark.parametrize("reward", [0.1, 3.37, 2.9, -0.7])
+@pytest.mark.parametrize("count", [2, 3, 7, 16])
+def test_ties_teach_nothing_however_their_sum_rounds(reward, count):
+    assert leave_one_out([reward] * count) == [0.0] * count
+    assert advantages([row(rollout=i, reward=reward) for i in range(count)], normalize=True) == [0.0] * count
+
+
 def test_policy_groups_are_task_and_turn_over_all_schemes():
     samples = [
         row(scheme=0, rollout=0, turn=0, reward=1.0),

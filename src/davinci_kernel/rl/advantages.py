@@ -7,6 +7,7 @@ return.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
@@ -25,11 +26,14 @@ def returns(rewards: dict[int, float], gamma: float) -> dict[int, float]:
 
 
 def leave_one_out(values: Sequence[float]) -> list[float]:
-    """Each value minus the mean of the others; a lone value stays."""
+    """Each value minus the mean of the others; a lone value stays.
+
+    Summed over differences, so that equal values give exactly 0: the rounding error of a mean would become ±1 once
+    `cross_scheme_normalization` divides it by its own size.
+    """
     if len(values) == 1:
         return list(values)
-    total, others = sum(values), len(values) - 1
-    return [value - (total - value) / others for value in values]
+    return [math.fsum(value - other for other in values) / (len(values) - 1) for value in values]
 
 
 def compute_advantages(
