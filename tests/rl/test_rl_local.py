@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +12,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from davinci_kernel.config import TrainConfig, dump_config, load_config
-from davinci_kernel.errors import UserError
+from davinci_kernel.config import SFTConfig, TrainConfig, dump_config, load_config
+from davinci_kernel.errors import EvaluatorError, UserError
 from davinci_kernel.gym import EvalSettings, GymPool, RecordingGym, ReplayGym
 from davinci_kernel.llm import TransformersLLM, save_model, small_model, train_tokenizer
 from davinci_kernel.rl.local import newest_checkpoint, train
@@ -28,6 +29,8 @@ from davinci_kernel.tasks import GeneratorSpec, generate_task
 OPTIONS = {"min_ops": 1, "max_ops": 1, "operators": ["relu", "abs", "mul"], "tails": [], "shapes": [[64, 64]]}
 SKILL = Skill(name="fuse", tags=("a", "b", "c"), content="## Motivation\nm\n## Key Idea\nmul relu abs\n## Example\ne")
 
+NEW_SKILL = SKILL.model_copy(update={"name": "new", "content": "## Motivation\nq\n## Key Idea\nr s t\n## Example\nu"})
+
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
@@ -39,8 +42,6 @@ def root(tmp_path_factory):
     write_rows(rows, root / "rows.parquet")
     tokenizer = train_tokenizer(conversation_texts(rows), 900)
     save_model(small_model(tokenizer, layers=2, width=64, heads=2, mlp=128), tokenizer, root / "initial")
-    from davinci_kernel.config import SFTConfig
-
     train_sft(
         SFTConfig(
             run_dir=str(root / "sft"),
@@ -79,12 +80,17 @@ def metrics_of(run_dir):
     return [{k: v for k, v in line.items() if not k.startswith("time/")} for line in lines]
 
 
-def test_kill_9_and_resume_gives_the_uninterrupted_runs_metrics(root, tmp_path):
-    """The uninterrupted run's verdicts are real and recorded; the broken run gets the same ones from the record."""
-    whole, broken, record = tmp_path / "whole", tmp_path / "broken", tmp_path / "verdicts.sqlite"
-    settings = config(root, whole)
+@pytest.fixture(scope="module")
+def whole_run(root, tmp_path_factory):
+    """An uninterrupted run of 4 steps whose verdicts are real, and their record, from which broken runs get the same."""
+    whole = tmp_path_factory.mktemp("whole")
+    settings, record = config(root, whole), whole / "verdicts.sqlite"
     train(settings, gym=RecordingGym(GymPool(EvalSettings.from_config(settings.gym)), record))
+    return whole, record
 
+
+def test_kill_9_and_resume_gives_the_uninterrupted_runs_metrics(root, whole_run, tmp_path):
+    (whole, record), broken = whole_run, tmp_path / "broken"
     config_path = tmp_path / "broken.yaml"
     dump_config(config(root, broken), config_path)
     script = f"""
@@ -112,8 +118,74 @@ train(load_config(TrainConfig, {str(config_path)!r}), gym=ReplayGym({str(record)
     before = load_file(root / "sft" / "model" / "model.safetensors")
     assert any(not torch.equal(before[name], weights[0][name]) for name in before)
     assert (whole / "rollouts" / "step_4.jsonl.gz").exists()
+
+
+def test_ctrl_c_keeps_the_steps_done_and_resuming_changes_nothing(root, whole_run, tmp_path):
+    """Ctrl-C cancels the main task; step 1 is no checkpoint step, and so the interrupt itself has to keep it."""
+    whole, record = whole_run
+    settings = config(root, tmp_path)
+
+    def interrupt(step, steps, metrics):
+        if step == 1:
+            asyncio.current_task().cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        train(settings, gym=ReplayGym(record), on_step=interrupt)
+    assert newest_checkpoint(tmp_path).name == "step_1"
+    assert len(metrics_of(tmp_path)) == 1
+    train(settings, gym=ReplayGym(record))
+    assert metrics_of(tmp_path) == metrics_of(whole)
+
+
+def test_a_run_directory_resumes_only_its_own_configuration(root, whole_run, tmp_path):
+    whole, record = whole_run
+    moved = tmp_path / "moved"
+    shutil.copytree(whole, moved)
     with pytest.raises(UserError, match="holds a run with another seed"):
-        train(config(root, whole).model_copy(update={"seed": 1}))
+        train(config(root, moved).model_copy(update={"seed": 1}))
+    with pytest.raises(UserError, match=r"holds a run with another rl\.learning_rate"):
+        train(config(root, moved, learning_rate=1e-4))
+    assert train(config(root, moved), gym=ReplayGym(record)).name == "step_4"  # moved, and complete
+
+
+def test_skills_staged_before_a_checkpoint_survive_it(root, tmp_path):
+    """With snapshots every 3 steps, a skill verified at step 1 is in no snapshot at the checkpoint of step 2."""
+    settings = config(root, tmp_path)
+    settings = settings.model_copy(update={"skill": settings.skill.model_copy(update={"save_freq": 3})})
+    trainer = Trainer(settings, tmp_path, ReplayGym(tmp_path / "none.sqlite"), None)
+    trainer._learn([TaskRollout(trainer.tasks[0], SchemePlan((), ()), (), (), staged=(NEW_SKILL,))], True, {})
+    trainer.done = 2
+    trainer.save()
+    resumed = Trainer(settings, tmp_path, ReplayGym(tmp_path / "none.sqlite"), None)
+    assert [skill.name for skill in resumed.library.skills] == ["fuse"]
+    assert [skill.name for skill in resumed.library.staged] == ["new"]
+
+
+def test_each_task_is_rolled_out_once_a_step_however_small_the_pool(root, tmp_path):
+    trainer = Trainer(config(root, tmp_path), tmp_path, ReplayGym(tmp_path / "none.sqlite"), None)
+    used: set[int] = set()
+    first, second = trainer._next_tasks(4, used), trainer._next_tasks(4, used)
+    assert (len(first), len(second)) == (4, 2)
+    assert len({task.task_id for task in first + second}) == 6
+    assert trainer._next_tasks(1, used) == []
+    assert len(trainer._next_tasks(4, set())) == 4  # the next step starts over
+
+
+def test_a_step_without_a_single_rollout_stops_the_run(root, tmp_path, caplog):
+    """A context of 4 tokens fails every prompt: training on would do nothing for 300 steps."""
+    trainer = Trainer(config(root, tmp_path), tmp_path, ReplayGym(tmp_path / "none.sqlite"), None)
+    trainer.llm._positions = 4
+    with pytest.raises(EvaluatorError, match="step 1: every rollout was lost"):
+        asyncio.run(trainer.run())
+    assert "fill the model's context of 4" in caplog.text
+
+
+def test_a_backend_that_the_pool_lacks_is_refused_before_anything_is_loaded(root, tmp_path):
+    settings = config(root, tmp_path / "run")
+    settings = settings.model_copy(update={"rollout": settings.rollout.model_copy(update={"backend": "triton"})})
+    with pytest.raises(UserError, match=r"rollout\.backend: triton is not available"):
+        train(settings)
+    assert not (tmp_path / "run").exists()
 
 
 def sample(rewards_scale=1.0, index=0) -> Sample:
@@ -194,8 +266,7 @@ def test_an_update_that_is_not_finite_is_not_applied(root, model, tmp_path):
 @pytest.mark.parametrize(("applied", "size"), [(False, 1), (True, 2)])
 def test_staged_skills_are_flushed_only_after_a_successful_update(root, tmp_path, applied, size):
     trainer = Trainer(config(root, tmp_path), tmp_path, None, None)
-    staged = SKILL.model_copy(update={"name": "new", "content": "## Motivation\nq\n## Key Idea\nr s t\n## Example\nu"})
-    rollout = TaskRollout(trainer.tasks[0], SchemePlan((), ()), (), (), staged=(staged,))
+    rollout = TaskRollout(trainer.tasks[0], SchemePlan((), ()), (), (), staged=(NEW_SKILL,))
     trainer._learn([rollout], applied, {})
     assert len(trainer.library) == size
     assert (tmp_path / "skills" / "global_step_1.jsonl").exists() == applied

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,9 @@ def forget_after(run_dir: Path, step: int) -> None:
     metrics = run_dir / "metrics.jsonl"
     if metrics.exists():
         lines = [line for line in metrics.read_text().splitlines() if line.endswith("}")]
-        metrics.write_text("".join(f"{line}\n" for line in lines if json.loads(line)["step"] <= step))
+        partial = metrics.with_name("metrics.jsonl.partial")
+        partial.write_text("".join(f"{line}\n" for line in lines if json.loads(line)["step"] <= step))
+        os.replace(partial, metrics)
     for pattern, suffix in (("rollouts/step_*.jsonl.gz", ".jsonl.gz"), ("skills/global_step_*.jsonl", ".jsonl")):
         for path in run_dir.glob(pattern):
             if int(path.name.removesuffix(suffix).rpartition("_")[2]) > step:

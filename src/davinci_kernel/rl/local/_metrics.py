@@ -63,10 +63,13 @@ def open_sinks(run_dir: Path, config: TrainConfig) -> list[Sink]:
 
 
 def rollout_metrics(rollouts: Sequence[TaskRollout]) -> dict[str, float]:
-    """What the step's rollouts were like. Means over nothing are left out rather than made up."""
+    """What the step's rollouts were like; shares are of the candidates that could be judged.
+
+    Means over nothing are left out rather than made up.
+    """
     samples = [s for r in rollouts for s in r.samples]
     turns = [turn for r in rollouts for t in r.trajectories for turn in t.turns]
-    verdicts = [turn.verdict for turn in turns]
+    verdicts = [turn.verdict for turn in turns if turn.verdict.outcome.is_candidates_fault]
     policy = [s for s in samples if s.agent == "policy"]
     speedups = [v.speedup for v in verdicts if v.speedup is not None]
     named: dict[str, list[float]] = {
@@ -74,10 +77,12 @@ def rollout_metrics(rollouts: Sequence[TaskRollout]) -> dict[str, float]:
         "policy/correct": [float(v.correct) for v in verdicts],
         "policy/compiled": [float(v.compiled) for v in verdicts],
         "policy/hack": [float(v.outcome.value == "HACK") for v in verdicts],
-        "policy/fast_1": [float((v.speedup or 0.0) > 1.0) for v in verdicts],
+        "policy/fast_1": [float(v.correct and (v.speedup or 0.0) > 1.0) for v in verdicts],
         "policy/speedup": speedups,
         "policy/coverage": [v.coverage for v in verdicts if v.coverage is not None],
         "policy/response_tokens": [float(len(s.response_ids)) for s in policy],
+        "time/generate": [turn.generate_seconds for turn in turns],
+        "time/evaluate": [turn.evaluate_seconds for turn in turns],
         "skills/uplift": [u for r in rollouts if (u := _uplift(r)) is not None],
     }
     for turn in sorted({s.turn for s in policy}):

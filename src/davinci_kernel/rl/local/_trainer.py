@@ -1,6 +1,6 @@
 """The one-process trainer: rollout, update, flush, checkpoint; weights shared by generation and training.
 
-    davinci train configs/x.yaml skill.k=4        resumes an interrupted run by itself
+    davinci train configs/x.yaml skill.k=4        resumes an interrupted run by itself; Ctrl-C keeps the steps done
 
 One step: tasks are drawn until `batch_tasks` of them have valid rows (at most `max_oversample` batches); their three
 agents' rows become one optimizer update; staged skills are flushed only if that update was applied. Every draw derives from
@@ -21,22 +21,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import torch
 
 from davinci_kernel.config import TrainConfig, dump_config, load_config
-from davinci_kernel.errors import UserError
+from davinci_kernel.errors import EvaluatorError, UserError
 from davinci_kernel.gym import EvalSettings, Gym, GymPool
-from davinci_kernel.llm import TransformersLLM, render_with_mask
+from davinci_kernel.llm import TransformersLLM
 from davinci_kernel.rollout import TaskRollout, co_evolve
-from davinci_kernel.skills import SkillLibrary, SkillStatistics
+from davinci_kernel.skills import Skill, SkillLibrary, SkillStatistics
 from davinci_kernel.tasks import Task, load_tasks
 
 from ._checkpoint import forget_after, load_state, newest_checkpoint, save_checkpoint
 from ._metrics import open_sinks, rollout_metrics, rollout_rows
-from ._update import Encoded, update
+from ._optimizer import adamw
+from ._replay import Replay
+from ._update import update
 
 OnStep = Callable[[int, int, dict[str, float]], None]
+MAY_CHANGE = ("run_dir", "device", "loggers", "rl.steps", "rl.save_freq", "rl.keep_checkpoints")
+"""Fields of which a resumed run may have other values than the run that it continues."""
 
 
 def train(config: TrainConfig, *, gym: Gym | None = None, on_step: OnStep | None = None) -> Path:
@@ -47,8 +50,13 @@ def train(config: TrainConfig, *, gym: Gym | None = None, on_step: OnStep | None
         on_step: called with (steps done, steps, metrics).
 
     Raises:
-        UserError: unusable tasks, model or data, or a run directory of a different configuration.
+        UserError: unusable tasks, model, data or backend, or a run directory of a different configuration.
+        EvaluatorError: a step in which not one rollout survived.
     """
+    if gym is None and config.rollout.backend != "cpp":
+        raise UserError(
+            f"rollout.backend: {config.rollout.backend} is not available in this version; use rollout.backend=cpp"
+        )
     run_dir = Path(config.run_dir)
     run_dir.mkdir(parents=True, exist_ok=True)
     _require_same_run(run_dir, config)
@@ -86,19 +94,21 @@ class Trainer:
             quiet=quiet,
             cache_verdicts=config.gym.cache_verdicts,
         )
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=config.rl.learning_rate, weight_decay=config.rl.weight_decay
-        )
+        self.optimizer = adamw(self.model.parameters(), config.rl.learning_rate, config.rl.weight_decay)
         self.statistics = SkillStatistics()
-        self.done = self.position = 0
+        self.done = self.saved = self.position = 0
+        staged: list[str] = []
         if checkpoint is not None:
             state = load_state(checkpoint)
-            self.done, self.position = state["step"], state["position"]
+            self.done, self.position, staged = state["step"], state["position"], state["staged"]
+            self.saved = self.done
             self.optimizer.load_state_dict(state["optimizer"])
             self.statistics.load_state_dict(json.loads(state["statistics"]))
             torch.set_rng_state(state["rng"])
         forget_after(run_dir, self.done)
         self.library = self._library()
+        for skill in staged:
+            self.library.stage(Skill.model_validate_json(skill))
         self.replay = Replay(config, self.llm.tokenizer)
 
     async def run(self) -> None:
@@ -109,7 +119,14 @@ class Trainer:
         sinks = open_sinks(self.run_dir, config)
         try:
             while self.done < config.rl.steps:
-                metrics = await self.step()
+                position = self.position
+                try:
+                    metrics = await self.step()
+                except asyncio.CancelledError:  # Ctrl-C, during the rollouts: nothing else of this step has happened
+                    self.position = position
+                    if self.saved < self.done:
+                        self.save()
+                    raise
                 for sink in sinks:
                     sink.log(metrics, self.done)
                 if self.on_step:
@@ -146,9 +163,10 @@ class Trainer:
         }
 
     async def collect(self) -> list[TaskRollout]:
-        """Roll out tasks until enough of them have valid policy rows."""
+        """Roll out tasks, each once, until enough of them have valid policy rows."""
         config = self.config
         rollouts: list[TaskRollout] = []
+        used: set[int] = set()
         missing, view = config.rl.batch_tasks, self.library.view()
         for _ in range(config.rl.max_oversample):
             rollouts += await asyncio.gather(
@@ -165,13 +183,15 @@ class Trainer:
                         step=self.done,
                         count_tokens=lambda text: len(self.llm.tokenizer.encode(text)),
                     )
-                    for task in self._next_tasks(missing)
+                    for task in self._next_tasks(missing, used)
                 )
             )
             valid = sum(any(s.agent == "policy" for s in r.samples) for r in rollouts)
             missing = config.rl.batch_tasks - valid
-            if missing <= 0:
+            if missing <= 0 or len(used) == len(self.tasks):
                 break
+        if not any(r.trajectories for r in rollouts):
+            raise EvaluatorError(f"step {self.done + 1}: every rollout was lost; the warnings above say to what")
         return rollouts
 
     def save(self) -> None:
@@ -179,10 +199,12 @@ class Trainer:
             "position": self.position,
             "optimizer": self.optimizer.state_dict(),
             "statistics": json.dumps(self.statistics.state_dict()),
+            "staged": [skill.model_dump_json() for skill in self.library.staged],
             "rng": torch.get_rng_state(),
         }
         keep = self.config.rl.keep_checkpoints
         save_checkpoint(self.run_dir, self.done, self.model, self.llm.tokenizer, state, keep)
+        self.saved = self.done
 
     def _learn(self, rollouts: Sequence[TaskRollout], applied: bool, metrics: dict[str, float]) -> None:
         """Statistics, and the library's flush after a successful update."""
@@ -196,24 +218,24 @@ class Trainer:
         if applied and config.skill.enable:
             for skill in (skill for r in rollouts for skill in r.staged):
                 self.library.stage(skill.model_copy(update={"provenance": skill.provenance | {"step": step}}))
-            saves = step % config.rl.save_freq == 0 or step == config.rl.steps
-            if step % config.skill.save_freq == 0 or saves:
-                report = self.library.flush(step)
-                metrics["skills/merged"] = float(
-                    len(report.merged) if not isinstance(report.merged, int) else report.merged
-                )
+            if step % config.skill.save_freq == 0 or step == config.rl.steps:
+                metrics["skills/merged"] = float(len(self.library.flush(step).merged))
                 self.statistics.save(self.run_dir / "skills" / "stats.json")
         metrics["skills/library"] = float(len(self.library))
 
-    def _next_tasks(self, count: int) -> list[Task]:
-        """The next tasks of an endless sequence of seeded permutations; none twice in one call."""
+    def _next_tasks(self, count: int, used: set[int]) -> list[Task]:
+        """The next tasks of an endless sequence of seeded permutations, without those in `used`, to which they are added.
+
+        A task rolled out twice in a step would repeat its seeds, and its copies would be each other's baseline.
+        """
         chosen: list[Task] = []
-        while len(chosen) < min(count, len(self.tasks)):
-            epoch, index = divmod(self.position, len(self.tasks))
+        while len(chosen) < count and len(used) < len(self.tasks):
+            epoch, place = divmod(self.position, len(self.tasks))
             order = random.Random(f"order/{self.config.seed}/{epoch}").sample(range(len(self.tasks)), len(self.tasks))
             self.position += 1
-            if self.tasks[order[index]] not in chosen:
-                chosen.append(self.tasks[order[index]])
+            if order[place] not in used:
+                used.add(order[place])
+                chosen.append(self.tasks[order[place]])
         return chosen
 
     def _library(self) -> SkillLibrary:
@@ -221,42 +243,31 @@ class Trainer:
         if self.done:
             return SkillLibrary.load(root, self.done, skill.merge_similarity)
         skills = SkillLibrary.load(Path(skill.library_root)).skills if skill.library_root else ()
-        return SkillLibrary(root, skills, skill.merge_similarity)
-
-
-class Replay:
-    """Cold-start rows mixed into every step, drawn by (seed, step)."""
-
-    def __init__(self, config: TrainConfig, tokenizer: Any) -> None:
-        self.config, self.tokenizer = config, tokenizer
-        self.messages: list[str] = []
-        self.tools: list[str] = []
-        if config.rl.sft_replay_rows:
-            if not Path(config.sft_data).is_file():
-                raise UserError(f"sft_data: {config.sft_data or '(empty)'}: no such file; rl.sft_replay_rows needs one")
-            table = pq.read_table(config.sft_data)
-            self.messages, self.tools = table["messages"].to_pylist(), table["tools"].to_pylist()
-
-    def rows(self, step: int) -> list[Encoded]:
-        if not self.messages:
-            return []
-        rng = random.Random(f"replay/{self.config.seed}/{step}")
-        chosen = rng.sample(range(len(self.messages)), min(self.config.rl.sft_replay_rows, len(self.messages)))
-        decoded = [(json.loads(self.messages[i]), json.loads(self.tools[i]) or None) for i in chosen]
-        return [render_with_mask(self.tokenizer, messages, tools) for messages, tools in decoded]
+        library = SkillLibrary(root, skills, skill.merge_similarity)
+        if skill.enable:
+            library.flush(0)  # what the run starts with: a run resumed before its first flush finds it here
+        return library
 
 
 def _require_same_run(run_dir: Path, config: TrainConfig) -> None:
     path = run_dir / "config.yaml"
     if not path.exists() or newest_checkpoint(run_dir) is None:
         return
-    before = load_config(TrainConfig, path)
-    longer = before.model_copy(update={"rl": before.rl.model_copy(update={"steps": config.rl.steps})})
-    if longer != config:
-        differing = [name for name in TrainConfig.model_fields if getattr(longer, name) != getattr(config, name)]
+    before, now = (_flat(c.model_dump()) for c in (load_config(TrainConfig, path), config))
+    differing = [name for name in now if before.get(name) != now[name] and name not in MAY_CHANGE]
+    if differing:
         raise UserError(
-            f"{run_dir}: holds a run with another {differing[0]}; choose another run_dir (only rl.steps may grow)"
+            f"{run_dir}: holds a run with another {differing[0]}; choose another run_dir (rl.steps may change on resuming)"
         )
+
+
+def _flat(fields: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested fields under dotted names, `tasks.options` as one value."""
+    flat: dict[str, Any] = {}
+    for name, value in fields.items():
+        nested = isinstance(value, dict) and name != "options"
+        flat |= _flat(value, f"{prefix}{name}.") if nested else {prefix + name: value}
+    return flat
 
 
 def _write_tasks(path: Path, tasks: Sequence[Task]) -> None:

@@ -89,7 +89,7 @@ def update(
         clipped += (clipped_BR * mask_BR).sum().item()
     replay_loss = _replay(model, replay, rl.sft_replay_coef, rl.micro_batch_tokens, device)
     total = sum(sums.values()) + rl.sft_replay_coef * replay_loss
-    parameters = [p for p in model.parameters() if p.grad is not None]
+    parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
     norm = torch.nn.utils.clip_grad_norm_(parameters, rl.grad_clip).item() if parameters else 0.0
     applied = bool(parameters) and math.isfinite(total) and math.isfinite(norm)
     if applied:
