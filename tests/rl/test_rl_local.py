@@ -15,13 +15,13 @@ from safetensors.torch import load_file
 from davinci_kernel.config import SFTConfig, TrainConfig, dump_config, load_config
 from davinci_kernel.errors import EvaluatorError, UserError
 from davinci_kernel.gym import EvalSettings, GymPool, RecordingGym, ReplayGym
-from davinci_kernel.llm import TransformersLLM, save_model, small_model, train_tokenizer
+from davinci_kernel.llm import TransformersLLM, conversation_texts, save_model, small_model, train_tokenizer, write_rows
 from davinci_kernel.rl.local import newest_checkpoint, train
 from davinci_kernel.rl.local._batch import response_logprobs
 from davinci_kernel.rl.local._trainer import Trainer
 from davinci_kernel.rl.local._update import update
 from davinci_kernel.rollout import Sample, SchemePlan, TaskRollout
-from davinci_kernel.sft import Habits, Mix, build_rows, conversation_texts, write_rows
+from davinci_kernel.sft import Habits, Mix, build_rows
 from davinci_kernel.sft import train as train_sft
 from davinci_kernel.skills import Skill, SkillLibrary
 from davinci_kernel.tasks import GeneratorSpec, generate_task
@@ -283,7 +283,7 @@ def test_switched_off_agents_leave_the_loss_but_not_the_advantages(root, model, 
 
 
 def test_unusable_configurations_are_named(root, tmp_path):
-    with pytest.raises(UserError, match=r"sft_data: .*no such file"):
+    with pytest.raises(UserError, match=r"nowhere\.parquet: no such file"):
         train(config(root, tmp_path / "a").model_copy(update={"sft_data": "nowhere.parquet"}))
     levels = config(root, tmp_path / "b")
     with pytest.raises(UserError, match="generator: found 0 of 6 distinct tasks"):

@@ -10,8 +10,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from davinci_kernel.config import SFTConfig
 from davinci_kernel.errors import UserError
-from davinci_kernel.llm import save_model, small_model, train_tokenizer
-from davinci_kernel.sft import Row, train, write_rows
+from davinci_kernel.llm import Row, save_model, small_model, train_tokenizer, write_rows
+from davinci_kernel.sft import train
 from davinci_kernel.sft._trainer import encode_rows, learning_rate, micro_batches, token_nll, validation_loss
 
 ROWS = [

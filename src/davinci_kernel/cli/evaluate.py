@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,11 +39,12 @@ def register(app: typer.Typer) -> None:
         for flag, seconds in (("--timeout", timeout), ("--compile-timeout", compile_timeout)):
             if not 0 < seconds < float("inf"):
                 raise UserError(f"{flag} {seconds:g}: expected a positive number of seconds")
-        reference_code, candidate_code = _read(reference), _read(candidate)
-        _require_reference(reference, reference_code, entry_point)
+
+        from davinci_kernel.tasks import load_reference_file, read_source
+
+        task, candidate_code = load_reference_file(reference, entry_point), read_source(candidate)
 
         from davinci_kernel.gym import Candidate, EvalSettings, Outcome, evaluate_once
-        from davinci_kernel.tasks import Task
 
         settings = EvalSettings.model_validate(
             {
@@ -55,7 +55,6 @@ def register(app: typer.Typer) -> None:
                 "compile_timeout": compile_timeout,
             }
         )
-        task = Task(task_id=str(reference), code=reference_code, name=reference.stem, entry_point=entry_point)
         judged = Candidate.model_validate({"code": candidate_code, "backend": backend})
         with _waiting(f"evaluating {candidate.name}"):
             verdict = evaluate_once(task, judged, settings)
@@ -70,46 +69,6 @@ def register(app: typer.Typer) -> None:
 def _choice(flag: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise UserError(f"{flag} {value}: expected one of {', '.join(choices)}")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise UserError(f"{path}: is a directory, expected a Python file") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not a text file") from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-
-
-def _require_reference(path: Path, code: str, entry_point: str) -> None:
-    """The reference must define its entry point and input functions; found by reading, not by running it."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        raise UserError(f"{path}: not valid Python: {error.args[0]}{f' (line {line})' if line else ''}") from None
-    defined = _defined_names(tree)
-    for name in (entry_point, "get_inputs", "get_init_inputs"):
-        if name not in defined:
-            raise UserError(
-                f"{path}: defines no {name}; a reference needs {entry_point}, get_inputs and get_init_inputs"
-            )
-
-
-def _defined_names(tree: ast.Module) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            names |= {alias.asname or alias.name for alias in node.names}
-    return names
 
 
 def _waiting(text: str) -> Any:

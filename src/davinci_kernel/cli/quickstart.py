@@ -120,8 +120,8 @@ def _cold_start(recipe: QuickstartConfig, run_dir: Path, seed: int) -> None:
 
 
 def _sft(recipe: QuickstartConfig, config: SFTConfig) -> None:
-    from davinci_kernel.llm import save_model, small_model, train_tokenizer
-    from davinci_kernel.sft import conversation_texts, read_rows, train
+    from davinci_kernel.llm import conversation_texts, read_rows, save_model, small_model, train_tokenizer
+    from davinci_kernel.sft import train
 
     from ._progress import progress_bar
 

@@ -56,14 +56,7 @@ def check_evidence(reference: Reference, subject: Subject, chosen: InputSet, set
     subject.call("ghost", on=True)
     subject.load(chosen)
     try:
-        reply = subject.call(
-            "run",
-            seed=chosen.forward_seed,
-            snapshot=True,
-            restore_state=True,
-            capacity=subject.capacity,
-            poison=reference.output_sizes,
-        )
+        reply = _run_and_copy(reference, subject, chosen)
         ghost = subject.read_output(reply)
     except Rejection:
         ghost = None
@@ -77,6 +70,18 @@ def check_evidence(reference: Reference, subject: Subject, chosen: InputSet, set
         subject.call("ghost", on=False)
     kernel_seconds, other_seconds = sum(s for _, s in own), sum(s for _, s in other)
     return kernel_seconds / max(kernel_seconds + other_seconds, 1e-12)
+
+
+def _run_and_copy(reference: Reference, subject: Subject, chosen: InputSet) -> dict[str, Any]:
+    """Run the loaded inputs from pristine state, over poisoned memory, and have the output copied at its return."""
+    return subject.call(
+        "run",
+        seed=chosen.forward_seed,
+        snapshot=True,
+        restore_state=True,
+        capacity=subject.capacity,
+        poison=reference.output_sizes,
+    )
 
 
 def expect_equal(
@@ -105,14 +110,7 @@ def _trial(
     reference: Reference, subject: Subject, chosen: InputSet, settings: EvalSettings, label: str, *, thorough: bool
 ) -> None:
     subject.load(chosen, keep_previous=True)
-    reply = subject.call(
-        "run",
-        seed=chosen.forward_seed,
-        snapshot=True,
-        restore_state=True,
-        capacity=subject.capacity,
-        poison=reference.output_sizes,
-    )
+    reply = _run_and_copy(reference, subject, chosen)
     output = subject.read_output(reply)
     if not subject.settle():
         raise Rejection(Outcome.HACK, "threads still compute after forward has returned", "async-work")

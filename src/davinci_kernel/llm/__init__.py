@@ -2,6 +2,7 @@
 
 from ._chat import end_of_turn, extend_prompt, render_prompt, render_with_mask
 from ._openai import OpenAILLM
+from ._rows import Row, conversation_texts, read_rows, write_rows
 from ._small import save_model, small_model, train_tokenizer
 from ._template import SMALL_CHAT_TEMPLATE
 from ._transformers import TransformersLLM
@@ -13,14 +14,18 @@ __all__ = [
     "Completion",
     "Message",
     "OpenAILLM",
+    "Row",
     "SamplingParams",
     "ToolSchema",
     "TransformersLLM",
+    "conversation_texts",
     "end_of_turn",
     "extend_prompt",
+    "read_rows",
     "render_prompt",
     "render_with_mask",
     "save_model",
     "small_model",
     "train_tokenizer",
+    "write_rows",
 ]

@@ -3,6 +3,7 @@
 from davinci_kernel.rollout import policy_reward, selection_rewards
 
 from .advantages import compute_advantages, leave_one_out, returns
+from .batching import micro_batches
 from .losses import aggregate, importance_weights, ppo_clip_loss
 from .rejection import log_ratios, mismatch_masks, profile_keep_probability, profile_mask, veto
 
@@ -12,6 +13,7 @@ __all__ = [
     "importance_weights",
     "leave_one_out",
     "log_ratios",
+    "micro_batches",
     "mismatch_masks",
     "policy_reward",
     "ppo_clip_loss",

@@ -1,7 +1,6 @@
 """Cold start: the procedural teacher, its rows, and supervised fine-tuning."""
 
 from ._cold_start import build_cold_start
-from ._data import Row, conversation_texts, read_rows, write_rows
 from ._kernels import supports, write_kernel
 from ._plan import TECHNIQUES, Habits, Plan
 from ._rows import Mix, build_rows
@@ -12,13 +11,9 @@ __all__ = [
     "Habits",
     "Mix",
     "Plan",
-    "Row",
     "build_cold_start",
     "build_rows",
-    "conversation_texts",
-    "read_rows",
     "supports",
     "train",
     "write_kernel",
-    "write_rows",
 ]

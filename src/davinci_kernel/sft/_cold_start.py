@@ -10,9 +10,9 @@ from pathlib import Path
 from davinci_kernel.config import ColdStartConfig, SkillConfig
 from davinci_kernel.errors import UserError
 from davinci_kernel.gym import EvalSettings, GymPool
+from davinci_kernel.llm import write_rows
 from davinci_kernel.tasks import load_tasks
 
-from ._data import write_rows
 from ._kernels import supports
 from ._plan import Habits
 from ._rows import Mix, build_rows

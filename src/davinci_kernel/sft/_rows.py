@@ -30,10 +30,10 @@ from davinci_kernel.agents import (
     summary_messages,
 )
 from davinci_kernel.gym import Backend, feedback
+from davinci_kernel.llm import Row
 from davinci_kernel.skills import Skill
 from davinci_kernel.tasks import Task, with_constants
 
-from ._data import Row
 from ._kernels import TRANSCENDENTAL, write_kernel
 from ._plan import TECHNIQUES, Habits, Plan
 from ._skillbank import distractor, skill_for, task_kind, useful_techniques

@@ -25,9 +25,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from davinci_kernel.config import SFTConfig, dump_config
 from davinci_kernel.errors import UserError
-from davinci_kernel.llm import render_with_mask
-
-from ._data import Row, read_rows
+from davinci_kernel.llm import Row, read_rows, render_with_mask
+from davinci_kernel.rl import micro_batches as micro_batches_by_length
 
 IGNORED = -100
 
@@ -65,15 +64,9 @@ def batches(rows: list[Encoded], batch_size: int, seed: int, epoch: int) -> list
 
 
 def micro_batches(batch: list[Encoded], max_tokens: int) -> Iterator[list[Encoded]]:
-    """Consecutive parts of a batch with at most `max_tokens` padded tokens each (a longer single row stands alone)."""
-    part: list[Encoded] = []
-    for row in sorted(batch, key=lambda r: len(r.ids)):
-        if part and len(row.ids) * (len(part) + 1) > max_tokens:
-            yield part
-            part = []
-        part.append(row)
-    if part:
-        yield part
+    """Parts of a batch with at most `max_tokens` padded tokens each (a longer single row stands alone)."""
+    for part in micro_batches_by_length([len(row.ids) for row in batch], max_tokens):
+        yield [batch[i] for i in part]
 
 
 def token_nll(model, rows: list[Encoded], device: torch.device) -> torch.Tensor:

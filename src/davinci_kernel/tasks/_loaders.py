@@ -52,7 +52,7 @@ def load_reference_file(path: str | Path, entry_point: str = "Model") -> Task:
     Raises:
         UserError: missing or unreadable file, syntax error, or a part of a reference is missing.
     """
-    code = _text(Path(path))
+    code = read_source(Path(path))
     require_reference(code, str(path), entry_point)
     return Task(str(path), code, name=Path(path).stem, entry_point=entry_point)
 
@@ -110,7 +110,7 @@ def _folder(root: Path) -> Iterator[Task]:
     if not files:
         raise UserError(f"{root}: no Python files; expected level1/1_name.py or 1_name.py")
     for path in files:
-        code = _text(path)
+        code = read_source(path)
         require_reference(code, str(path))
         level = re.fullmatch(r"level_?(\d+)", path.resolve().parent.name)
         problem = re.match(r"(\d+)_", path.name)
@@ -122,7 +122,7 @@ def _folder(root: Path) -> Iterator[Task]:
 
 
 def _jsonl(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for number, line in enumerate(_text(path).split("\n"), start=1):
+    for number, line in enumerate(read_source(path).split("\n"), start=1):
         if not line.strip():
             continue
         where = f"{path}:{number}"
@@ -164,7 +164,8 @@ def _hub(source: str, split: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield from ((f"{source}: {name} row {i}", row) for i, row in enumerate(parts[name]))
 
 
-def _text(path: Path) -> str:
+def read_source(path: Path) -> str:
+    """A text file's content. Raises UserError, naming the file, where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:

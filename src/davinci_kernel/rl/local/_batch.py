@@ -8,18 +8,12 @@ import torch
 
 from davinci_kernel.rollout import Sample
 
+from ..batching import micro_batches as micro_batches_by_length
+
 
 def micro_batches(samples: Sequence[Sample], max_tokens: int) -> Iterator[list[int]]:
-    """Indices of samples of similar length, with at most `max_tokens` padded tokens each (a longer row stands alone)."""
-    lengths = [len(s.prompt_ids) + len(s.response_ids) for s in samples]
-    part: list[int] = []
-    for index in sorted(range(len(samples)), key=lambda i: (lengths[i], i)):
-        if part and lengths[index] * (len(part) + 1) > max_tokens:
-            yield part
-            part = []
-        part.append(index)
-    if part:
-        yield part
+    """Indices of samples, by `davinci_kernel.rl.micro_batches` over prompt and response."""
+    return micro_batches_by_length([len(s.prompt_ids) + len(s.response_ids) for s in samples], max_tokens)
 
 
 def response_logprobs(

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from davinci_kernel.errors import UserError
-from davinci_kernel.llm import Message, ToolSchema
+
+from ._types import Message, ToolSchema
 
 
 @dataclass(frozen=True)
@@ -59,19 +60,15 @@ def read_rows(path: str | Path) -> list[Row]:
         raise UserError(f"{path}: no column `messages`; it has {', '.join(table.column_names)}")
     rows = []
     for record in table.to_pylist():
-        messages = [_without_nulls(message) for message in _decoded(record["messages"])]
-        tools = _decoded(record.get("tools")) or []
+        messages, tools = _decoded(record["messages"]), _decoded(record.get("tools"))
         rows.append(Row(messages, tools, record.get("kind") or "unknown", bool(record.get("enable_thinking"))))
     return rows
 
 
-def _decoded(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) and value else value
-
-
-def _without_nulls(message: dict[str, Any]) -> Message:
-    """Parquet structs carry every key of every message; absent ones come back as None."""
-    return {key: value for key, value in message.items() if value is not None}
+def _decoded(value: Any) -> list[dict[str, Any]]:
+    """A JSON string or a nested list, whose structs carry every key of every entry: absent ones come back as None."""
+    entries = json.loads(value) if isinstance(value, str) and value else value or []
+    return [{key: item for key, item in entry.items() if item is not None} for entry in entries]
 
 
 def conversation_texts(rows: Sequence[Row]) -> list[str]:

@@ -3,7 +3,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from davinci_kernel.errors import UserError
-from davinci_kernel.sft import Row, read_rows, write_rows
+from davinci_kernel.llm import Row, read_rows, write_rows
 
 CALL = {"type": "function", "function": {"name": "f", "arguments": {"names": ["a", "b"], "n": 1}}}
 
