@@ -253,6 +253,8 @@ class SFTConfig(_Config):
     """Linear warm-up; cosine decay to a tenth afterwards."""
     weight_decay: float = Field(0.0, ge=0)
     """AdamW weight decay."""
+    beta2: float = Field(0.999, gt=0, lt=1)
+    """AdamW decay of the squared gradients; short runs want less, such as 0.98."""
     grad_clip: float = Field(1.0, gt=0)
     """Gradient norm."""
     batch_size: int = Field(64, ge=1)

@@ -102,6 +102,14 @@ def test_compile_error_has_line_and_text_but_no_path() -> None:
     assert "/" not in text
 
 
+@pytest.mark.parametrize("flags", [[], ["-std=c++17"], ["-std=c++20"]])
+def test_what_only_cpp17_has_compiles(flags: list[str]) -> None:
+    source = '#include <algorithm>\nextern "C" void f(float* x) { x[0] = std::clamp(x[0], -1.0f, 1.0f); }'
+    x = torch.tensor([3.0])
+    load_cpp(source, flags).f(x)
+    assert x.item() == 1.0
+
+
 def test_link_error() -> None:
     with pytest.raises(CompileError, match="undefined reference to"):
         load_cpp('void elsewhere(); extern "C" void f(float* x) { elsewhere(); }')

@@ -65,6 +65,13 @@ def test_mask_is_what_the_model_generates(any_tokenizer):
     assert masked(any_tokenizer, ids, mask) == "\n\nx * 1.35\n<|im_end|>x * 2<|im_end|>"
 
 
+def test_an_answer_of_weight_0_is_context_only(any_tokenizer):
+    weighed = [TALK[0], TALK[1], TALK[2] | {"weight": 0}, *TALK[3:]]
+    ids, mask = render_with_mask(any_tokenizer, weighed)
+    assert ids == render_with_mask(any_tokenizer, TALK)[0]
+    assert masked(any_tokenizer, ids, mask) == "x * 2<|im_end|>"
+
+
 def test_prompts_and_answers_are_prefixes_of_the_training_row(any_tokenizer):
     ids, mask = render_with_mask(any_tokenizer, TALK)
     first = render_prompt(any_tokenizer, TALK[:2])

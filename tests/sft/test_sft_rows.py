@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from davinci_kernel.agents import extract_code, feedback_message, parse_selection, parse_summary
+from davinci_kernel.agents import extract_code, feedback_message, parse_selection, parse_summary, policy_answer
 from davinci_kernel.gym import Outcome, Verdict, feedback
 from davinci_kernel.llm import Completion
 from davinci_kernel.sft import Habits, Mix, Plan, build_rows, write_kernel
@@ -103,6 +103,16 @@ def test_trajectories_carry_the_measured_feedback():
     assert row.messages[3] == feedback_message(feedback(first), 0)  # as a rollout asks after its first turn
     assert "0.51" in row.messages[3]["content"]
     assert "1.97" not in row.messages[3]["content"]
+
+
+def test_a_slip_is_shown_but_not_taught():
+    good = measured().turns[1]
+    wrong = Verdict(outcome=Outcome.WRONG_VALUE, message="trial 1: output[0, 0]: expected 1, got 2", compiled=True)
+    trajectory = MeasuredTrajectory(TASKS[0], (MeasuredTurn(good.plan, wrong, slip=True), good))
+    slipped, repaired = (m for m in _trajectory(TASKS[3], trajectory, random.Random(0)).messages if m["role"] == "assistant")
+    assert slipped["weight"] == 0
+    assert extract_code(slipped["content"]) != extract_code(repaired["content"])
+    assert repaired == policy_answer(write_kernel(TASKS[3], good.plan))
 
 
 def test_trajectories_that_gained_nothing_give_no_summaries():

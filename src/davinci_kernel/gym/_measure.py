@@ -21,6 +21,7 @@ from ._trials import expect_equal
 from ._types import EvalSettings, Outcome
 
 _WARM_UP_CALLS = 2
+_WARM_UP_SECONDS = 0.01
 _PATCHED_SHARE = 16
 _REPEAT_FACTOR = 1
 _OUTSIDE_MARGIN = 300e-6
@@ -52,6 +53,10 @@ class Session:
     @property
     def ratio(self) -> float:
         return process_ratio([call.inside for call in self.reference], [call.inside for call in self.candidate])
+
+    def candidate_seconds(self) -> float:
+        """What the candidate's calls took, by the judge's clock."""
+        return sum(call.outside for call in self.candidate)
 
     def hides_time(self) -> list[bool]:
         """Of each candidate call: the judge saw it take longer than its own clock says, beyond the usual overhead."""
@@ -102,7 +107,7 @@ def time_process(reference: Reference, subject: Subject, sets: list[InputSet], s
     subject.load(sets[0])
     subject.call("warm", bytes=reference.warm_bytes)
     warm_up = Session()
-    for _ in range(_WARM_UP_CALLS):
+    while len(warm_up.candidate) < _WARM_UP_CALLS and warm_up.candidate_seconds() < _WARM_UP_SECONDS:
         _round(reference, subject, sets, draw, warm_up)
     session = Session()
     checked = draw.randrange(settings.rounds)

@@ -77,7 +77,7 @@ class Kernels:
 
 
 def load_cpp(source: str, extra_cflags: Sequence[str] = ()) -> Kernels:
-    """Compile C++ (``-O3 -march=native -fopenmp -std=c++17``) and give its ``extern "C"`` functions.
+    """Compile C++ (``-O3 -march=native -fopenmp``, C++14 or, where that does not do, C++17) and give its ``extern "C"`` functions.
 
     A pointer parameter takes a contiguous CPU tensor of the same element type, a number parameter a Python number:
     ``K.f(x, y, out, x.numel())``. Calls release the GIL. Kernels know nothing of autograd.

@@ -59,7 +59,8 @@ def render_with_mask(
 
     Returns:
         ids and mask, of equal length; the mask is 1 on the tokens of assistant answers (tool calls and end-of-turn
-        token included) and 0 elsewhere. Messages after the last answer are left out.
+        token included) and 0 elsewhere. An answer with ``"weight": 0`` (OpenAI's field) is context, not a target.
+        Messages after the last answer are left out.
 
     Raises:
         UserError: no assistant message, no chat template, or a template whose answers do not continue its generation
@@ -78,7 +79,7 @@ def render_with_mask(
             mask += [0] * len(glue)
         answer = _answer(tokenizer, messages[turn], turn, stop, enable_thinking)
         ids += answer
-        mask += [1] * len(answer)
+        mask += [int(messages[turn].get("weight", 1) != 0)] * len(answer)
     return ids, mask
 
 

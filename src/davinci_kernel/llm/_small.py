@@ -1,11 +1,12 @@
 """Our own small models: a line-wise BPE tokenizer and a Qwen3 transformer of a few million parameters.
 
 Kernels and prompts of the quickstart repeat whole lines, so a line is one unit for the tokenizer and a frequent line
-becomes one token; numbers stand apart, so that a constant is copied by its digits into a line of any kind.
+becomes one token; numbers stand apart, so that a constant is copied into a line of any kind.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
 _NUMBER = r"(?<![A-Za-z_0-9])\d+(\.\d+)?"
 _LINE_END = r"\n|\\n"  # the escaped newline ends the lines of code inside JSON strings
 _BYTES = 256
+_LINE_SHARE = 0.25
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:
     """Train a byte-level BPE tokenizer: any text encodes, and decodes to itself.
+
+    A quarter of the learned entries are the most frequent lines and numbers as they are; BPE merges for everything else
+    are the rest. Merges alone would spend an entry on every step towards a long line.
 
     Args:
         texts: message contents, tool schemas, calls; the chat template's own text is added.
@@ -37,26 +42,45 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenize
 
     special = [END_OF_TEXT, START_OF_TURN, END_OF_TURN]
     marks = [AddedToken(mark, normalized=False, special=False) for mark in TOOL_MARKS]
-    learned = vocab_size - len(marks)
-    if learned < _BYTES + len(special):
-        raise UserError(f"vocab_size: {vocab_size} is less than the {_BYTES + len(special) + len(marks)} basic tokens")
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+    learned = vocab_size - len(marks) - _BYTES - len(special)
+    if learned < 0:
+        raise UserError(f"vocab_size: {vocab_size} is less than the {vocab_size - learned} basic tokens")
+    pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(_NUMBER), behavior="isolated"),
             pre_tokenizers.Split(Regex(_LINE_END), behavior="merged_with_previous"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=learned,
-        special_tokens=special,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
+    framed = list(texts)
+    framed += TEMPLATE_TEXTS * (1 + len(framed) // 8)
+
+    def trained(model: models.Model, trainer: trainers.Trainer) -> Tokenizer:
+        tokenizer = Tokenizer(model)
+        tokenizer.pre_tokenizer = pre_tokenizer
+        tokenizer.train_from_iterator(framed, trainer)
+        return tokenizer
+
+    units = int(learned * _LINE_SHARE)
+    counted = trained(models.WordLevel(), trainers.WordLevelTrainer(vocab_size=units, show_progress=False)).get_vocab()
+    pieces = trained(
+        models.BPE(),
+        trainers.BpeTrainer(
+            vocab_size=vocab_size - len(marks) - len(counted),
+            special_tokens=special,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
     )
-    framed = (piece for text in texts for piece in (text, *TEMPLATE_TEXTS))
-    tokenizer.train_from_iterator(framed, trainer)
+    bpe = json.loads(pieces.to_str())["model"]
+    vocabulary: dict[str, int] = bpe["vocab"]
+    for line in sorted(counted, key=counted.__getitem__):
+        vocabulary.setdefault(line, len(vocabulary))
+    merges = [tuple(merge) for merge in bpe["merges"]]
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges, ignore_merges=True))
+    tokenizer.pre_tokenizer = pre_tokenizer
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(special)
     tokenizer.add_tokens(marks)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 Message = dict[str, Any]
-"""A chat message: ``{"role": "system"|"user"|"assistant"|"tool", "content": str, "tool_calls": [...]}``."""
+"""A chat message: ``{"role": "system"|"user"|"assistant"|"tool", "content": str, "tool_calls": [...]}``.
+
+In training rows an assistant's message may have ``"weight": 0``: it is shown, not learned.
+"""
 ToolSchema = dict[str, Any]
 """A tool in OpenAI's function schema: ``{"type": "function", "function": {name, description, parameters}}``."""
 

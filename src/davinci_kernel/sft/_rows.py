@@ -118,7 +118,8 @@ def _trajectory(task: Task, measured: MeasuredTrajectory, rng: random.Random) ->
     for index, turn in enumerate(measured.turns):
         if index:
             messages = [*messages, feedback_message(feedback(measured.turns[index - 1].verdict), index - 1)]
-        messages = [*messages, policy_answer(turn.code(task))]
+        answer = policy_answer(turn.code(task))
+        messages = [*messages, answer | {"weight": 0} if turn.slip else answer]  # a slip is there to be repaired
     return Row(messages, kind="policy_skill" if skills else "policy")
 
 
