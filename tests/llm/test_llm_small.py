@@ -23,7 +23,7 @@ def pieces(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("int a;\n\n  b\n", ["int a;\n", "\n", "  b\n"]),
+        ("int a;\n\n  b\n", ["int a;\n\n", "  b\n"]),
         ("x * 1.35f;\n", ["x * ", "1.35", "f;\n"]),
         ("f(1024, -3)", ["f(", "1024", ", -", "3", ")"]),
         ("float32 y0 = v_2;\n", ["float32 y0 = v_2;\n"]),

@@ -18,14 +18,14 @@ from ._thinking import with_thinking
 _BACKENDS: dict[Backend, tuple[str, ...]] = {
     "cpp": (
         "Write C++ kernels for the CPU; OpenMP is available.",
-        "Compile them by: from davinci_kernel.jit import load_cpp",
-        """K = load_cpp(r'''extern "C" void f(const float* x, float* y, long n) { ... }''')""",
-        "Call them by: K.f(x, y, x.numel())",
+        "Compile them by: from davinci_kernel.jit import load_cpp;",
+        """K = load_cpp(r'''extern "C" void f(const float* x, float* y, long n) { ... }''');""",
+        "call them by: K.f(x, y, x.numel()).",
     ),
     "triton": (
         "Write Triton kernels for the GPU.",
-        "Import them by: import triton, triton.language as tl",
-        "Call them by: kernel[grid](x, y, x.numel(), BLOCK=1024)",
+        "Import them by: import triton, triton.language as tl;",
+        "call them by: kernel[grid](x, y, x.numel(), BLOCK=1024).",
     ),
     "cuda": (
         "Write CUDA kernels for the GPU.",
@@ -47,6 +47,7 @@ def policy_messages(task: Task, skills: Sequence[Skill], backend: Backend) -> li
         *_BACKENDS[backend],
         "Answer with one whole Python module in a ```python block.",
     ]
+    system = [" ".join(system)]
     if skills:
         system += ["", SKILLS_HEADER, *(_reference(skill) for skill in skills), SKILLS_FOOTER]
     user = ["Make this module faster.", "```python", task.code.strip("\n"), "```"]

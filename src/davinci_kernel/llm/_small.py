@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 _NUMBER = r"(?<![A-Za-z_0-9])\d+(\.\d+)?"
-_LINE_END = r"\n|\\n"  # the escaped newline ends the lines of code inside JSON strings
+_LINE_END = (
+    r"\n+|\\n"  # blank lines belong to the line before; the escaped newline ends the lines of code inside JSON strings
+)
 _BYTES = 256
 _LINE_SHARE = 0.25
 

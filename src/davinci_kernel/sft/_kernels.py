@@ -157,12 +157,12 @@ def _body(chain: list[str], tail: str | None, buffer: str, plan: Plan) -> list[s
         if tail in _REDUCTIONS:
             inner += _reduce(tail, "a[c]", chain)
         else:
-            inner += ["    float* o = out + r * cols;", *_columns("a[c]", chain, "o[c] = v;")]
+            inner = [f"{inner[0]} float* o = out + r * cols;", *_columns("a[c]", chain, "o[c] = v;")]
             inner += _normalise(tail) if tail else []
         return _rows(inner, plan)
     lines, source = [], "x"
     for expression in chain:
-        inner = [f"    const float* a = {source} + r * cols;", f"    float* o = {buffer} + r * cols;"]
+        inner = [f"    const float* a = {source} + r * cols; float* o = {buffer} + r * cols;"]
         lines += _rows([*inner, *_columns("a[c]", [expression], "o[c] = v;")], plan)
         source = buffer
     if tail in _REDUCTIONS:

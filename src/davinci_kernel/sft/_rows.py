@@ -8,13 +8,16 @@
 
 Measured verdicts are reused. Summaries reuse them for tasks that differ from the measured one in their constants only: a
 constant's value does not change what a kernel costs. Trajectories also lend their feedback to other chains of the same cost
-class (`_cost_class`), with kernels of the same plans: the model must see many chains to learn to copy them over several turns, so
-the feedback in such a row is a real measurement, of a like task.
+class (`_cost_class`), with kernels of the same plans: the model must see many chains to learn to copy them over several turns.
+Such a row's figures are the measured ones times random factors (`redrawn`): a reader of a few dozen exact figures learns them
+by heart, and is lost at the first new one.
 """
 
 from __future__ import annotations
 
+import math
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,7 +32,7 @@ from davinci_kernel.agents import (
     summary_answer,
     summary_messages,
 )
-from davinci_kernel.gym import Backend, feedback
+from davinci_kernel.gym import Backend, Verdict, feedback
 from davinci_kernel.llm import Row
 from davinci_kernel.skills import Skill
 from davinci_kernel.tasks import Task, with_constants
@@ -40,6 +43,7 @@ from ._skillbank import distractor, skill_for, task_kind, useful_techniques
 from ._teacher import MeasuredTrajectory
 
 BACKEND: Backend = "cpp"
+_NUMBER = re.compile(r"-?\d+(?:\.\d+(?:e[-+]\d+)?|e[-+]\d+)")
 
 
 @dataclass(frozen=True)
@@ -117,10 +121,27 @@ def _trajectory(task: Task, measured: MeasuredTrajectory, rng: random.Random) ->
     messages = policy_messages(task, skills, BACKEND)
     for index, turn in enumerate(measured.turns):
         if index:
-            messages = [*messages, feedback_message(feedback(measured.turns[index - 1].verdict), index - 1)]
+            said = feedback(redrawn(measured.turns[index - 1].verdict, rng))
+            messages = [*messages, feedback_message(said, index - 1)]
         answer = policy_answer(turn.code(task))
         messages = [*messages, answer | {"weight": 0} if turn.slip else answer]  # a slip is there to be repaired
     return Row(messages, kind="policy_skill" if skills else "policy")
+
+
+def redrawn(verdict: Verdict, rng: random.Random) -> Verdict:
+    """The verdict with other figures: times change by some 10 %, the speedup by 30 %, wrong values by any factor."""
+    changed: dict[str, object] = {"message": _NUMBER.sub(lambda m: _another(m, rng), verdict.message)}
+    if verdict.speedup and verdict.reference_ms:
+        speedup = verdict.speedup * math.exp(rng.gauss(0.0, 0.3))
+        reference_ms = verdict.reference_ms * math.exp(rng.gauss(0.0, 0.1))
+        changed |= {"speedup": speedup, "reference_ms": reference_ms, "kernel_ms": reference_ms / speedup}
+    return verdict.model_copy(update=changed)
+
+
+def _another(match: re.Match[str], rng: random.Random) -> str:
+    """A figure with a fraction, in the same notation and number of digits; whole numbers stay."""
+    digits = len(match[0].lstrip("-0.").replace(".", "").split("e")[0])
+    return f"{float(match[0]) * math.exp(rng.gauss(0.0, 1.0)):.{max(digits, 1)}g}"
 
 
 def _selection(task: Task, rng: random.Random, task_chars: int) -> Row:

@@ -16,7 +16,7 @@ from davinci_kernel.tasks import Task
 from ._kernels import supports, write_kernel
 from ._plan import Habits, Plan, improve
 
-SLIP_SHARE = 0.3
+SLIP_SHARE = 0.1
 
 
 @dataclass(frozen=True)
