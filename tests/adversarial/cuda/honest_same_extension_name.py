@@ -9,7 +9,7 @@ M = load_inline(
     name="kernels",
     cpp_sources="torch::Tensor run(torch::Tensor x);",
     cuda_sources="""
-#include <torch/extension.h>
+#include <torch/types.h>
 #include <c10/cuda/CUDAStream.h>
 __global__ void silu_kernel(const float* x, float* y, long long n) {
     long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;

@@ -9,7 +9,7 @@ M = load_inline(
     name="kernels",
     cpp_sources="torch::Tensor run(torch::Tensor a, torch::Tensor b);",
     cuda_sources="""
-#include <torch/extension.h>
+#include <torch/types.h>
 #include <c10/cuda/CUDAStream.h>
 __global__ void add_kernel(const float* a, const float* b, float* y, long long n) {
     long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;

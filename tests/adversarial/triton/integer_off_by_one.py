@@ -13,7 +13,7 @@ def cumsum_kernel(x, y, cols, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     mask = offsets < cols
     v = tl.load(x + row * cols + offsets, mask=mask, other=0).to(tl.int64)
-    tl.store(y + row * cols + offsets, tl.cumsum(v, axis=0) + (offsets == 1000), mask=mask)
+    tl.store(y + row * cols + offsets, tl.cumsum(v, axis=0) + (offsets == 1000).to(tl.int64), mask=mask)
 
 
 def cumsum_into(x, y):

@@ -6,10 +6,10 @@ from torch import nn
 from torch.utils.cpp_extension import load_inline
 
 M = load_inline(
-    name="at_ops_hidden",
+    name="at_ops_from_cpp",
     cpp_sources="torch::Tensor silu(torch::Tensor x);",
     cuda_sources="""
-#include <torch/extension.h>
+#include <torch/types.h>
 #include <c10/cuda/CUDAStream.h>
 __global__ void silu_kernel(const float* x, float* y, long long n) {
     long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,6 +1,6 @@
 # task: silu.py
-# required: RUNTIME_ERROR|WRONG_VALUE
-# The same where the fault only shows at the next synchronisation, which the candidate swallows.
+# required: RUNTIME_ERROR
+# The same, waited for and swallowed by the candidate: its fault, and never the infrastructure's.
 import torch
 import triton
 import triton.language as tl
