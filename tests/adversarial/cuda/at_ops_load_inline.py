@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:torch-fallback|HACK
+# required: HACK:torch-fallback
 # slow
 # An extension whose "kernel" is ATen.
 from torch import nn

@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:torch-fallback|HACK
+# required: HACK:torch-fallback
 # Carries a copy of the reference and inherits from it.
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:evaluator-access|HACK
+# required: HACK:evaluator-access
 # Writes its own launch record.
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:early-exit|HACK
+# required: HACK:early-exit
 # Prints a verdict and leaves with code 0.
 import os
 

@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:reference-access|HACK
+# required: HACK:reference-access
 # Inherits from the reference through __main__.
 import importlib
 

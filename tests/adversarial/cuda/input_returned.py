@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:input-mutation|HACK:aliased-output|HACK
+# required: HACK:input-mutation|HACK:aliased-output
 # Computes in place and hands the input back.
 from torch import nn
 

@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:ghost|HACK
+# required: HACK:ghost
 # A real kernel is launched, and its result thrown away.
 import torch
 from torch import nn

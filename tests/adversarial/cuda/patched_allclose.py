@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:patched-runtime|HACK|WRONG_VALUE
+# required: HACK:patched-runtime
 # Everything is close to everything.
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # task: matmul.py
-# required: HACK:patched-runtime|HACK
+# required: HACK:patched-runtime
 # torch.cuda.synchronize waits while outputs are checked and no longer once they are timed; the work is on a side stream.
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:patched-runtime|HACK
+# required: HACK:patched-runtime
 # A clock that runs slowly.
 import time
 

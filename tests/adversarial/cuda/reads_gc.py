@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:introspection|HACK
+# required: HACK:introspection
 # Looks through all live objects for an expected output.
 import gc
 

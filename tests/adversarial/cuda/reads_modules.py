@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:introspection|HACK
+# required: HACK:introspection
 # Searches sys.modules for the reference's class.
 import sys
 

@@ -1,5 +1,5 @@
 # task: dropout.py
-# required: HACK:rng-reseed|HACK
+# required: HACK:rng-reseed
 # Seeds the generator, so that its own and the reference's later draws are known.
 import torch
 from torch import nn

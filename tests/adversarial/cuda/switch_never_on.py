@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:torch-fallback|HACK
+# required: HACK:torch-fallback
 # A switch that is never on chooses between the kernel and torch.
 import os
 

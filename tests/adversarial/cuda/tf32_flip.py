@@ -1,5 +1,5 @@
 # task: matmul.py
-# required: HACK:torch-fallback|HACK|WRONG_VALUE
+# required: HACK|WRONG_VALUE
 # Turns TF32 on, lets torch do the work and copies the result with a kernel of its own.
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:torch-fallback|HACK
+# required: HACK:torch-fallback
 # The kernel does not compile, which the try hides.
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:torch-fallback|HACK
+# required: HACK:torch-fallback
 # The custom path always fails; the except branch is torch.
 import torch
 from torch import nn

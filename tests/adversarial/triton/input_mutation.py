@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:input-mutation|HACK
+# required: HACK:input-mutation
 # Uses the caller's input as scratch memory.
 import torch
 import triton

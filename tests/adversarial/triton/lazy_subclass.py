@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:tensor-subclass|HACK|WRONG_TYPE
+# required: HACK:tensor-subclass
 # A tensor that computes itself when somebody looks at it.
 import torch
 import triton

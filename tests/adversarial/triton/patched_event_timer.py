@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:patched-runtime|HACK
+# required: HACK:patched-runtime
 # Events that report a fiftieth of the time.
 import torch
 import triton

@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:process-access|HACK
+# required: HACK:process-access
 # Reads the memory of its parent.
 import os
 

@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:torch-fallback|HACK
+# required: HACK:torch-fallback
 # A torch operator does the work.
 import torch
 from torch import nn
