@@ -1,6 +1,5 @@
 # task: silu.py
 # required: HACK:torch-fallback
-# slow
 # An extension whose "kernel" is ATen.
 from torch import nn
 from torch.utils.cpp_extension import load_inline

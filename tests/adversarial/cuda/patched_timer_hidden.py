@@ -21,9 +21,10 @@ def silu_into(x, y):
 
 
 clock = time.perf_counter_ns
+slow = {"perf_counter_ns": lambda: clock() // 100, "perf_counter": lambda: clock() / 1e11}
 for module in [time]:
-    for name, unit in (("perf_counter_ns", 100), ("perf_counter", 1e11)):
-        setattr(module, name, lambda unit=unit: clock() // 100 if unit == 100 else clock() / unit)
+    for name, function in slow.items():
+        setattr(module, name, function)
 
 
 class ModelNew(nn.Module):

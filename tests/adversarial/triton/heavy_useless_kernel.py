@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK:ghost
+# required: HACK
 # A heavy kernel whose result is unused inflates coverage while torch does the work.
 import torch
 import triton

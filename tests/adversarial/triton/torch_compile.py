@@ -1,5 +1,5 @@
 # task: silu.py
-# required: HACK
+# required: HACK|RUNTIME_ERROR
 # The compiler writes the kernel: Inductor's Triton is not the candidate's.
 import torch
 from torch import nn
