@@ -109,7 +109,9 @@ def test_a_slip_is_shown_but_not_taught():
     good = measured().turns[1]
     wrong = Verdict(outcome=Outcome.WRONG_VALUE, message="trial 1: output[0, 0]: expected 1, got 2", compiled=True)
     trajectory = MeasuredTrajectory(TASKS[0], (MeasuredTurn(good.plan, wrong, slip=True), good))
-    slipped, repaired = (m for m in _trajectory(TASKS[3], trajectory, random.Random(0)).messages if m["role"] == "assistant")
+    slipped, repaired = (
+        m for m in _trajectory(TASKS[3], trajectory, random.Random(0)).messages if m["role"] == "assistant"
+    )
     assert slipped["weight"] == 0
     assert extract_code(slipped["content"]) != extract_code(repaired["content"])
     assert repaired == policy_answer(write_kernel(TASKS[3], good.plan))
