@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from davinci_kernel.gym import Candidate, EvalSettings, GymPool, Outcome
+from davinci_kernel.gym import Candidate, EvalSettings, GymPool
 from davinci_kernel.tasks import Task
 
 ROOT = Path(__file__).resolve().parent.parent / "tests" / "adversarial"
@@ -54,7 +54,7 @@ async def adversarial(backends: list[str], match: str) -> None:
 
         async with GymPool(ONE_PROCESS, cache_verdicts=False) as gym:
 
-            async def one(path: Path, text: str) -> None:
+            async def one(path: Path, text: str, gym: GymPool = gym, backend: str = backend) -> None:
                 started = time.time()
                 verdict = await gym.evaluate(task_of(text), Candidate(code=text, backend=backend))
                 good = fits(verdict, header(text, "required"))

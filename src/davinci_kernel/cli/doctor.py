@@ -9,7 +9,6 @@ import subprocess
 
 import typer
 
-
 _UNTIMED = {
     "triton": "no CUDA device: correctness by the interpreter, compiled for sm_90, not timed",
     "cuda": "no CUDA device: compiled for sm_90, not run",

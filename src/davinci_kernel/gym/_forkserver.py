@@ -36,7 +36,7 @@ def _preload() -> None:
     """Import everything that workers need, once; a candidate's OpenMP runtime starts before any affinity is set."""
     import torch
     import torch.utils._python_dispatch
-    import torch.utils.cpp_extension  # noqa: F401
+    import torch.utils.cpp_extension
 
     from davinci_kernel.gym import _evaluator, _reference_worker, _worker  # noqa: F401
     from davinci_kernel.gym._evidence import warm_up

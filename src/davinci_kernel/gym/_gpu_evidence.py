@@ -18,7 +18,8 @@ import torch
 
 from davinci_kernel.gym import _triton
 
-_GLOBAL_NAME = re.compile(r"__global__\s+(?:[\w:<>,\s*&]|__launch_bounds__\s*\([^()]*\))*?\b([A-Za-z_]\w*)\s*\(")
+_GLOBAL_NAME = re.compile(r"__global__[\w:<>,\s*&]*?\b([A-Za-z_]\w*)\s*\(")
+_LAUNCH_BOUNDS = re.compile(r"__launch_bounds__\s*\([^()]*\)")
 _LIBRARIES = ("at", "c10", "cub", "thrust", "cutlass", "cudnn", "torch")
 """Namespaces of kernels that are nobody's own."""
 _PAUSE_CYCLES = 4_000_000
@@ -30,7 +31,7 @@ _CANDIDATE_FILE = "candidate.py"
 
 def declared_kernels(source: str) -> set[str]:
     """Names of the ``__global__`` functions of a CUDA C++ source."""
-    return set(_GLOBAL_NAME.findall(source))
+    return set(_GLOBAL_NAME.findall(_LAUNCH_BOUNDS.sub(" ", source)))
 
 
 def kernel_identity(name: str) -> str:

@@ -84,22 +84,37 @@ class Judge:
         """Triton without a device: correct by its interpreter, compiled ahead of time, not timed."""
         assert self.subject is not None
         check_evidence(reference, self.subject, sets, self.settings)
+        self._compile_ahead()
+        message = "correct by Triton's interpreter, and compiled for sm_90; there is no CUDA device to time it on"
+        return Verdict(outcome=Outcome.CORRECT, message=message, compiled=True)
+
+    def _compile_ahead(self) -> None:
+        """Compile what the interpreter has launched for a GPU, in a process of its own.
+
+        Raises:
+            Rejection: COMPILE_ERROR.
+        """
+        assert self.subject is not None
         launches = self.subject.call("described")["launches"]
         self._close_subject()
         self.interpret = False
         self.subject = self._new_subject()
         reply = self.subject.call("ahead", launches=launches)
         self.facts["compiled_ahead"] = {"target": "sm_90", "kernels": reply["compiled"]}
-        message = "correct by Triton's interpreter, and compiled for sm_90; there is no CUDA device to time it on"
-        return Verdict(outcome=Outcome.CORRECT, message=message, compiled=True)
 
     def _judge(self) -> Verdict:
         assert self.subject is not None
         reference = self._reference()
         self.subject.build(reference)
-        sets = check_correctness(reference, self.subject, self.settings)
         if self.interpret:
+            try:
+                sets = check_correctness(reference, self.subject, self.settings)
+            except Rejection as rejection:
+                if rejection.outcome is Outcome.RUNTIME_ERROR and self.subject.process.alive:
+                    self._compile_ahead()  # what the compiler says is more than what the interpreter says
+                raise
             return self._interpreted(reference, sets)
+        sets = check_correctness(reference, self.subject, self.settings)
         sessions = [time_process(reference, self.subject, sets, self.settings)] if self.settings.measure else []
         coverage = check_evidence(reference, self.subject, sets, self.settings)
         self.facts.update(self.subject.notes)

@@ -12,7 +12,6 @@ from ._reference import InputSet, Reference, Rejection, Weights
 from ._tensors import BadDescription, Region, nbytes_of, restore, tensor_nodes
 from ._types import Candidate, EvalSettings, Outcome
 
-
 _START_SECONDS = 120.0
 """For a worker to come up: a CUDA context waits while another process keeps the device busy."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -36,12 +37,14 @@ def interpret(
 
     Autotuners take their first configuration: there is nothing to time.
     """
-    from triton import knobs
+    os.environ["TRITON_INTERPRET"] = "1"
+    # torch has imported Triton already. Its library functions (tl.zeros, tl.sum) are interpreted only if they are defined
+    # with the switch on, so all but the compiled part is imported again.
+    for name in [name for name in sys.modules if name.split(".")[0] == "triton" and not name.startswith("triton._C")]:
+        del sys.modules[name]
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.interpreter import InterpretedFunction
 
-    os.environ["TRITON_INTERPRET"] = "1"
-    knobs.runtime.interpret = True
     launch, tune = InterpretedFunction.run, Autotuner.run
 
     def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
