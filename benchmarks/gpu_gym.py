@@ -193,7 +193,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="adversarial,repeat,cache,streams,compile")
     parser.add_argument("--backends", default="triton,cuda")
-    parser.add_argument("--match", default="")
+    parser.add_argument("--match", default="", help="regular expression on backend/file.py")
     arguments = parser.parse_args()
     only, backends = arguments.only.split(","), arguments.backends.split(",")
     if "adversarial" in only:

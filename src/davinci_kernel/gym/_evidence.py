@@ -159,6 +159,7 @@ class Evidence:
     def observe(self) -> Iterator[Observed]:
         """Collect what runs inside the block."""
         observed = Observed()
+        self.extension_kernels |= {launch.name for launch in jit_evidence.launches()}  # a graph replays them unseen
         jit_evidence.reset()
         self.extension_calls.clear()
         self.hooks.launches.clear()

@@ -22,8 +22,8 @@ _GLOBAL_NAME = re.compile(r"__global__[\w:<>,\s*&]*?\b([A-Za-z_]\w*)\s*\(")
 _LAUNCH_BOUNDS = re.compile(r"__launch_bounds__\s*\([^()]*\)")
 _LIBRARIES = ("at", "c10", "cub", "thrust", "cutlass", "cudnn", "torch")
 """Namespaces of kernels that are nobody's own."""
-_PAUSE_CYCLES = 4_000_000
-"""Some 2 ms: long enough to queue a forward's launches behind it."""
+_PAUSE_CYCLES = 40_000_000
+"""Some 20 ms: long enough to queue a forward's launches behind it, also those that CUPTI delays."""
 _MARKER_ELEMENTS = 64
 _CLOCK_STEP_US = 1.0
 _CANDIDATE_FILE = "candidate.py"

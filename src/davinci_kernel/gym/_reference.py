@@ -81,7 +81,7 @@ class Reference:
         self.timeout = settings.run_timeout
         self.device = device
         self.process: WorkerProcess = client.fork("reference", scratch, memory_bytes=0, threads=threads, device=device)
-        self.init_seed = secrets.randbits(48) if settings.seed is None else settings.seed + 1
+        self.init_seed = self._seed(settings, 3000)
         reply, fds = self._call(
             "import", code=task.code, class_name=task.entry_point, seed=self.init_seed, baseline=settings.baseline
         )
