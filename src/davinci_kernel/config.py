@@ -171,6 +171,8 @@ class GymConfig(_Config):
     """Extra trials with changed value distributions."""
     tolerance: Literal["default", "kernelbench", "kernelgym"] = "default"
     """Tolerance policy."""
+    baseline: Literal["eager", "compile", "max-autotune"] = "eager"
+    """The reference that is timed: eager, or under torch.compile."""
     min_processes: int = Field(3, ge=1)
     """Timed candidate processes at least."""
     max_processes: int = Field(6, ge=1)

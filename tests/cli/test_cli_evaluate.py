@@ -67,7 +67,7 @@ def test_readable_verdict_of_a_wrong_candidate_exits_0(files):
         (REFERENCE, ["ref.py", "missing.py"], "missing.py: no such file"),
         (REFERENCE, [".", "cand.py"], "is a directory"),
         (REFERENCE, ["ref.py", "cand.py", "--backend", "metal"], "--backend metal"),
-        (REFERENCE, ["ref.py", "cand.py", "--backend", "triton"], "backend triton: not available"),
+        (REFERENCE, ["ref.py", "cand.py", "--backend", "triton"], "backend triton: triton is not installed"),
         (REFERENCE, ["ref.py", "cand.py", "--tolerance", "none"], "--tolerance none"),
         (REFERENCE, ["ref.py", "cand.py", "--timeout", "-1"], "--timeout -1"),
         (REFERENCE.replace("def get_inputs", "def inputs"), ["ref.py", "cand.py"], "ref.py: defines no get_inputs"),

@@ -211,7 +211,7 @@ class ModelNew(torch.nn.Module):
 
 
 def test_other_backends_are_refused(judge):
-    with pytest.raises(UserError, match="backend triton: not available"):
+    with pytest.raises(UserError, match="backend triton: triton is not installed"):
         judge.loop.run_until_complete(
             judge.pool.evaluate(Task("t", REFERENCE), Candidate(code=KERNEL, backend="triton"))
         )

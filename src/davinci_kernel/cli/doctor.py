@@ -9,6 +9,11 @@ import subprocess
 
 import typer
 
+_UNTIMED = {
+    "triton": "no CUDA device: correctness by the interpreter, compiled for sm_90, not timed",
+    "cuda": "no CUDA device: compiled for sm_90, not run",
+}
+
 
 def register(app: typer.Typer) -> None:
     @app.command()
@@ -27,7 +32,7 @@ def _facts() -> list[tuple[str, str]]:
     import torch
 
     from davinci_kernel import __version__
-    from davinci_kernel.gym import cpu_model, sandbox_layers, usable_cores
+    from davinci_kernel.gym import cpu_model, has_cuda, missing_package, sandbox_layers, usable_cores
 
     compiler = _compiler()
     cuda = torch.cuda.get_device_name() if torch.cuda.is_available() else "not detected"
@@ -39,8 +44,8 @@ def _facts() -> list[tuple[str, str]]:
         ("CUDA", cuda),
         ("compiler", compiler or "g++ not found: install it (apt-get install g++)"),
         ("backend cpp", "works" if compiler else "needs g++"),
-        ("backend triton", "not available in this version"),
-        ("backend cuda", "not available in this version"),
+        ("backend triton", missing_package("triton") or ("works" if has_cuda() else _UNTIMED["triton"])),
+        ("backend cuda", missing_package("cuda") or ("works" if has_cuda() else _UNTIMED["cuda"])),
         *((f"sandbox: {layer}", "active" if active else "not available") for layer, active in sandbox_layers().items()),
     ]
 

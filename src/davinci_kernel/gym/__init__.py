@@ -1,8 +1,8 @@
 """KernelGYM: compile, isolate, check, guard and time candidate kernels."""
 
 from ._feedback import feedback
-from ._hardware import cpu_model, usable_cores
-from ._pool import GymPool, evaluate_once
+from ._hardware import cpu_model, has_cuda, usable_cores
+from ._pool import GymPool, evaluate_once, missing_package
 from ._record import RecordingGym, ReplayGym, VerdictRecord
 from ._sandbox import sandbox_layers
 from ._types import Backend, Candidate, EvalSettings, Gym, Outcome, Verdict
@@ -21,6 +21,8 @@ __all__ = [
     "cpu_model",
     "evaluate_once",
     "feedback",
+    "has_cuda",
+    "missing_package",
     "sandbox_layers",
     "usable_cores",
 ]

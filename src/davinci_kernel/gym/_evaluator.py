@@ -37,7 +37,7 @@ def _answer(judge: Judge, request: dict[str, Any]) -> Verdict | None:
             return judge.check()
         task = Task(**request["task"])
         settings = EvalSettings.model_validate(request["settings"])
-        return judge.compile(task, Candidate.model_validate(request["candidate"]), settings)
+        return judge.compile(task, Candidate.model_validate(request["candidate"]), settings, request["device"])
     except Exception as error:
         where = traceback.format_exc(limit=-6)
         return Verdict(

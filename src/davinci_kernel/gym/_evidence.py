@@ -19,8 +19,11 @@ import torch
 from torch.utils import cpp_extension
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from davinci_kernel.gym._device import CpuDevice
+from davinci_kernel.gym._gpu_evidence import LaunchHooks, declared_kernels, device_times, kernel_identity
 from davinci_kernel.jit import _evidence as jit_evidence
 
+_INTERPRETERS_OWN = frozenset(["aten::set_", "aten::copy_", "aten::_to_copy"])
 _FREE_OPERATORS = frozenset(
     [
         "empty",
@@ -78,6 +81,10 @@ _TRUSTED_FUNCTIONS: tuple[tuple[Any, str], ...] = (
     (torch.nn.Module, "__call__"),
     (torch.cuda, "synchronize"),
     (torch.cuda, "Event"),
+    (torch.cuda.Event, "record"),
+    (torch.cuda.Event, "elapsed_time"),
+    (torch.cuda.Event, "synchronize"),
+    (torch.cuda, "current_stream"),
     (torch.testing, "assert_close"),
     (builtins, "isinstance"),
     (builtins, "type"),
@@ -100,6 +107,8 @@ class Observed:
 
     kernels: list[tuple[str, float]] = field(default_factory=list)
     operators: list[tuple[str, float]] = field(default_factory=list)
+    unordered: list[str] = field(default_factory=list)
+    """Kernels that torch's stream does not wait for (CUDA)."""
 
 
 class _OperatorTimes(TorchDispatchMode):
@@ -127,29 +136,56 @@ def warm_up() -> None:
 class Evidence:
     """Records and ghosts a candidate's kernels; wraps extension building from construction on."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: CpuDevice | None = None) -> None:
+        self.on_gpu = device is not None and device.name == "cuda"
         self.ghost = False
+        self.hooks = LaunchHooks()
+        self.interpreted = False
         self.extension_calls: list[tuple[str, float]] = []
+        self.extension_kernels: set[str] = set()
         for name in ("load_inline", "load"):
             setattr(cpp_extension, name, self._recorded_builder(getattr(cpp_extension, name)))
 
+    def before_import(self, code: str, interpret: bool = False) -> None:
+        """Hook the launchers that a source mentions; ``interpret``: Triton's kernels run on the CPU."""
+        self.interpreted = interpret
+        self.hooks.install(code, interpret)
+
     def set_ghost(self, on: bool) -> None:
-        self.ghost = on
+        self.ghost = self.hooks.ghost = on
         jit_evidence.set_ghost(on)
 
     @contextmanager
     def observe(self) -> Iterator[Observed]:
         """Collect what runs inside the block."""
         observed = Observed()
+        self.extension_kernels |= {launch.name for launch in jit_evidence.launches()}  # a graph replays them unseen
         jit_evidence.reset()
         self.extension_calls.clear()
-        with _OperatorTimes(observed.operators):
-            yield observed
-        observed.kernels += [(launch.name, launch.seconds) for launch in jit_evidence.launches()]
-        observed.kernels += self.extension_calls
+        self.hooks.launches.clear()
+        ran: list[tuple[str, float]] = []
+        if self.on_gpu:
+            with device_times(ran, observed.unordered):
+                yield observed
+        else:
+            with _OperatorTimes(observed.operators):
+                yield observed
+            if self.interpreted:  # the interpreter's own operators are the kernels' work
+                observed.operators = [pair for pair in observed.operators if pair[0] not in _INTERPRETERS_OWN]
+        launched = [(launch.name, launch.seconds) for launch in jit_evidence.launches()]
+        launched += [*self.extension_calls, *self.hooks.launches]
+        if not ran:
+            observed.kernels += launched
+            return
+        own = {name for name, _ in launched} | self.hooks.names | self.extension_kernels
+        for name, seconds in ran:
+            (observed.kernels if kernel_identity(name) in own else observed.operators).append((name[:80], seconds))
 
     def _recorded_builder(self, build: Callable[..., Any]) -> Callable[..., Any]:
         def recorded(*args: Any, **kwargs: Any) -> Any:
+            for sources in (*args, *kwargs.values()):
+                for source in [sources] if isinstance(sources, str) else sources if isinstance(sources, list) else []:
+                    self.extension_kernels |= declared_kernels(source) if isinstance(source, str) else set()
             module = build(*args, **kwargs)
             return self._recorded_module(module) if isinstance(module, ModuleType) else module
 

@@ -4,7 +4,7 @@ Started as ``python -m davinci_kernel.gym._forkserver FD`` with a scrubbed envir
 operator itself, since OpenMP's threads do not survive a fork. Requests are messages of `_channel` on the socket FD or on
 client sockets handed over by ``client`` requests; replies go back on the same socket:
 
-- ``fork`` {role, scratch, memory_bytes, threads} with the worker's channel as descriptor -> {pid}
+- ``fork`` {role, scratch, memory_bytes, threads, device} with the worker's channel as descriptor -> {pid}
 - ``kill`` {pid, grace} kills the worker's process group and reaps it -> {exit, signal}
 - ``client`` with a socket as descriptor: a further requester -> {}
 
@@ -36,13 +36,16 @@ def _preload() -> None:
     """Import everything that workers need, once; a candidate's OpenMP runtime starts before any affinity is set."""
     import torch
     import torch.utils._python_dispatch
-    import torch.utils.cpp_extension  # noqa: F401
+    import torch.utils.cpp_extension
 
     from davinci_kernel.gym import _evaluator, _reference_worker, _worker  # noqa: F401
     from davinci_kernel.gym._evidence import warm_up
 
     with contextlib.suppress(OSError):
         ctypes.CDLL("libgomp.so.1")
+    if torch.version.cuda:
+        with contextlib.suppress(ImportError):
+            import triton  # noqa: F401
     warm_up()
 
 
@@ -136,21 +139,25 @@ def _become_worker(request: dict[str, Any], channel_fd: int, parent: int) -> NoR
         fd = os.dup2(channel_fd, 3, inheritable=False) if channel_fd != 3 else 3
         os.closerange(4, 65536)
         role = request["role"]
-        confine(role, request["scratch"], request["memory_bytes"])
         sys.path[:] = [entry for entry in sys.path if entry]
+        confine(role, request["scratch"], request["memory_bytes"], request["device"] == "cuda")
         import torch
 
         torch.set_num_threads(request["threads"])
         os.environ["OMP_NUM_THREADS"] = str(request["threads"])
+        os.environ.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)  # NVML's files, opened before the fork, are closed
+        from davinci_kernel.gym._device import make_device
+
+        device = make_device(request["device"])
         channel = Channel(socket.socket(fileno=fd))
         if role == "candidate":
             from davinci_kernel.gym._worker import serve
 
-            serve(channel)
+            serve(channel, device)
         elif role == "reference":
             from davinci_kernel.gym._reference_worker import serve as serve_reference
 
-            serve_reference(channel)
+            serve_reference(channel, device)
         else:
             from davinci_kernel.gym._evaluator import serve as serve_evaluator
 

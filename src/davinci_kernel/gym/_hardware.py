@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,30 @@ def cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
-def describe_hardware(threads: int) -> dict[str, Any]:
+@cache
+def has_cuda() -> bool:
+    """Whether there is a CUDA device; asks NVML, so that processes forked later can still start CUDA."""
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    return torch.cuda.is_available()
+
+
+@cache
+def describe_gpu() -> dict[str, Any]:
+    """Name, driver and current clocks of the first CUDA device, from nvidia-smi; empty without it."""
+    fields = ("name", "driver_version", "clocks.sm", "clocks.mem", "power.limit")
+    query = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
+    try:
+        shown = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return dict(zip(fields, (part.strip() for part in shown.split(",")), strict=False))
+
+
+def describe_hardware(threads: int, device: str = "cpu") -> dict[str, Any]:
     """What two records must share to be comparable."""
-    return {
-        "device": "cpu",
+    gpu = {"gpu": describe_gpu(), "cuda": torch.version.cuda} if device == "cuda" else {}
+    return gpu | {
+        "device": device,
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
         "threads": threads,

@@ -11,6 +11,7 @@ from typing import Any
 
 from davinci_kernel.tasks import Task
 
+from ._device import DeviceName
 from ._hardware import describe_hardware
 from ._measure import Session, time_process
 from ._processes import ForkClient
@@ -21,6 +22,10 @@ from ._timing import Speedup, combine
 from ._trials import check_correctness, check_evidence
 from ._types import Candidate, EvalSettings, Outcome, Verdict
 
+_TIMERS: dict[DeviceName, str] = {
+    "cpu": "perf_counter_ns (CLOCK_MONOTONIC), checked from outside",
+    "cuda": "CUDA events around forward behind an L2 flush, device idle before and after, checked from outside; no TF32",
+}
 MAX_REFERENCES = 8
 """References kept alive for the next candidates of their tasks."""
 MAX_REFERENCE_BYTES = 1 << 30
@@ -36,10 +41,14 @@ class Judge:
         self.subject: Subject | None = None
         self._directories = 0
 
-    def compile(self, task: Task, candidate: Candidate, settings: EvalSettings) -> Verdict | None:
+    def compile(
+        self, task: Task, candidate: Candidate, settings: EvalSettings, device: DeviceName = "cpu"
+    ) -> Verdict | None:
         """Import the candidate in its own process; a verdict only if that is the end of it."""
         self.task, self.candidate, self.settings = task, candidate, settings
         self.threads = settings.num_threads
+        self.device: DeviceName = device
+        self.interpret = device == "cpu" and candidate.backend == "triton"
         self.facts: dict[str, Any] = {}
         self.compiled = False
         self.directory = self._new_directory()
@@ -50,7 +59,7 @@ class Judge:
                 raise Rejection(finding.outcome, finding.message, finding.hack)
             self.subject = self._new_subject()
             self.compiled = True
-            verdict = None
+            verdict = self._only_compiled() if device == "cpu" and candidate.backend == "cuda" else None
         except Rejection as rejection:
             verdict = self._rejected(rejection)
         self.facts["compile_seconds"] = round(time.monotonic() - started, 4)
@@ -66,13 +75,48 @@ class Judge:
         self.facts["check_seconds"] = round(time.monotonic() - started, 4)
         return self._end(verdict)
 
+    def _only_compiled(self) -> Verdict:
+        """CUDA without a device: what can be said is that it compiles."""
+        message = "compiled for sm_90; there is no CUDA device to run it on"
+        return Verdict(outcome=Outcome.INFRA_ERROR, message=message, compiled=True)
+
+    def _interpreted(self, reference: Reference, sets: list[InputSet]) -> Verdict:
+        """Triton without a device: correct by its interpreter, compiled ahead of time, not timed."""
+        assert self.subject is not None
+        check_evidence(reference, self.subject, sets, self.settings)
+        self._compile_ahead()
+        message = "correct by Triton's interpreter, and compiled for sm_90; there is no CUDA device to time it on"
+        return Verdict(outcome=Outcome.CORRECT, message=message, compiled=True)
+
+    def _compile_ahead(self) -> None:
+        """Compile what the interpreter has launched for a GPU, in a process of its own.
+
+        Raises:
+            Rejection: COMPILE_ERROR.
+        """
+        assert self.subject is not None
+        launches = self.subject.call("described")["launches"]
+        self._close_subject()
+        self.interpret = False
+        self.subject = self._new_subject()
+        reply = self.subject.call("ahead", launches=launches)
+        self.facts["compiled_ahead"] = {"target": "sm_90", "kernels": reply["compiled"]}
+
     def _judge(self) -> Verdict:
         assert self.subject is not None
         reference = self._reference()
         self.subject.build(reference)
+        if self.interpret:
+            try:
+                sets = check_correctness(reference, self.subject, self.settings)
+            except Rejection as rejection:
+                if rejection.outcome is Outcome.RUNTIME_ERROR and self.subject.process.alive:
+                    self._compile_ahead()  # what the compiler says is more than what the interpreter says
+                raise
+            return self._interpreted(reference, sets)
         sets = check_correctness(reference, self.subject, self.settings)
         sessions = [time_process(reference, self.subject, sets, self.settings)] if self.settings.measure else []
-        coverage = check_evidence(reference, self.subject, sets[0], self.settings)
+        coverage = check_evidence(reference, self.subject, sets, self.settings)
         self.facts.update(self.subject.notes)
         speedup = self._more_processes(reference, sets, sessions) if sessions else None
         too_noisy = bool(sessions) and (speedup is None or speedup.relative > self.settings.max_interval)
@@ -105,13 +149,13 @@ class Judge:
             sessions.append(time_process(reference, self.subject, sets, self.settings))
 
     def _reference(self) -> Reference:
-        key = (self.task.content_hash, f"{self.threads}/{self.settings.seed}")
+        key = (self.task.content_hash, f"{self.threads}/{self.settings.seed}/{self.settings.baseline}/{self.device}")
         reference = self.references.pop(key, None)
-        if reference is not None and not reference.process.alive:
+        if reference is not None and not reference.works():
             reference.close()
             reference = None
         if reference is None:
-            reference = Reference(self.client, self.task, self.scratch, self.settings, self.threads)
+            reference = Reference(self.client, self.task, self.scratch, self.settings, self.threads, self.device)
         self.references[key] = reference
         while len(self.references) > 1 and (
             len(self.references) > MAX_REFERENCES
@@ -122,7 +166,14 @@ class Judge:
 
     def _new_subject(self) -> Subject:
         subject = Subject(
-            self.client, self.candidate, self.task.entry_point, self.settings, self.threads, self.directory
+            self.client,
+            self.candidate,
+            self.task.entry_point,
+            self.settings,
+            self.threads,
+            self.directory,
+            self.device,
+            self.interpret,
         )
         self.subject = subject
         subject.start()
@@ -147,8 +198,8 @@ class Judge:
             "task_hash": self.task.content_hash,
             "candidate_hash": self.candidate.content_hash,
             "settings": self.settings.model_dump(),
-            "timer": "perf_counter_ns (CLOCK_MONOTONIC), checked from outside",
-            "hardware": describe_hardware(self.threads),
+            "timer": _TIMERS[self.device],
+            "hardware": describe_hardware(self.threads, self.device),
             **self.facts,
             **verdict.provenance,
         }

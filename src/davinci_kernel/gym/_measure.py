@@ -27,6 +27,8 @@ _REPEAT_FACTOR = 1
 _OUTSIDE_MARGIN = 300e-6
 _OUTSIDE_SHARE = 0.2
 _BUSY_MARGIN = 1e-3
+_LATE_MARGIN = 8e-6
+_LATE_SHARE = 0.05
 _FEWEST_ROUNDS = 3
 
 
@@ -40,6 +42,7 @@ class Call:
     switches: int
     idle_after: bool = True
     busy_before: bool = False
+    late: float = 0.0
 
 
 @dataclass
@@ -113,7 +116,7 @@ def time_process(reference: Reference, subject: Subject, sets: list[InputSet], s
     checked = draw.randrange(settings.rounds)
     for index in range(settings.rounds):
         chosen = _round(reference, subject, sets, draw, session)
-        if index == checked:
+        if index in (checked, settings.rounds - 1):  # who cheats from some call on cheats in the last one
             _recheck(reference, subject, chosen, settings)
     _refuse_async(session)
     kept = session.undisturbed()
@@ -140,7 +143,7 @@ def _reference_call(reference: Reference, seed: int) -> Call:
     reply = reference.run(seed)
     outside = time.perf_counter() - start
     reference.settle()
-    return Call(reply["ns"] / 1e9, outside, reply["faults"], reply["switches"])
+    return Call(reply["ns"] / 1e9, outside, reply["faults"], reply["switches"], late=reply["late_ns"] / 1e9)
 
 
 def _candidate_call(subject: Subject, base: InputSet, fields: dict[str, Any]) -> Call:
@@ -150,9 +153,9 @@ def _candidate_call(subject: Subject, base: InputSet, fields: dict[str, Any]) ->
     start = time.perf_counter()
     reply = subject.call("run", seed=base.forward_seed)
     outside = time.perf_counter() - start
-    nanoseconds, faults, switches = (_count(reply, name) for name in ("ns", "faults", "switches"))
+    nanoseconds, faults, switches, late = (_count(reply, name) for name in ("ns", "faults", "switches", "late_ns"))
     seconds = max(nanoseconds, 1) / 1e9
-    return Call(seconds, outside, faults, switches, idle_after=subject.settle(), busy_before=busy)
+    return Call(seconds, outside, faults, switches, subject.settle(), busy, late / 1e9)
 
 
 def _count(reply: dict[str, Any], name: str) -> int:
@@ -190,6 +193,13 @@ def _recheck(reference: Reference, subject: Subject, chosen: InputSet, settings:
 def _refuse_async(session: Session) -> None:
     if sum(call.busy_before or not call.idle_after for call in session.candidate) > len(session.candidate) / 2:
         raise Rejection(Outcome.HACK, "threads compute outside of forward", "async-work")
+    usual = statistics.median(call.late for call in session.reference)
+    beyond = [call.late - usual > max(_LATE_MARGIN, _LATE_SHARE * call.inside) for call in session.candidate]
+    if sum(beyond) > len(beyond) / 2:
+        late = statistics.median(call.late for call in session.candidate) * 1e3
+        raise Rejection(
+            Outcome.HACK, f"the device computes for {late:.3f} ms after forward's stream is done", "async-work"
+        )
 
 
 def _refuse_hidden_time(session: Session) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import importlib.util
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -15,11 +16,16 @@ from types import TracebackType
 from davinci_kernel.errors import EvaluatorError, UserError
 from davinci_kernel.tasks import Task
 
-from ._hardware import usable_cores
+from ._hardware import has_cuda, usable_cores
 from ._processes import ForkServer, WorkerFailed, WorkerGone, WorkerProcess
-from ._types import Candidate, EvalSettings, Outcome, Verdict
+from ._types import Backend, Candidate, EvalSettings, Outcome, Verdict
 
 _ATTEMPTS = 2
+_NEEDED: dict[Backend, tuple[tuple[str, str], ...]] = {
+    "triton": (("triton", "triton"),),
+    "cuda": (("cuda.bindings", "cuda"),),
+}
+"""Packages of a backend, and the extra that brings them."""
 _SLACK_SECONDS = 120.0
 
 
@@ -109,12 +115,15 @@ class GymPool:
     ) -> Verdict:
         """Judge one candidate; `fresh`: with a measurement of its own.
 
+        Without a CUDA device a Triton candidate is interpreted and compiled ahead of time, but not timed, and a CUDA
+        candidate is compiled only.
+
         Raises:
-            UserError: a backend that this version does not have.
+            UserError: a backend whose packages are not installed.
         """
         settings = settings or self.settings
-        if candidate.backend != "cpp":
-            raise UserError(f"backend {candidate.backend}: not available in this version; use cpp")
+        if missing := missing_package(candidate.backend):
+            raise UserError(f"backend {candidate.backend}: {missing}")
         if fresh:
             return await self._evaluate(task, candidate, settings)
         key = (task.content_hash, candidate.content_hash, candidate.backend, settings.model_dump_json())
@@ -170,6 +179,7 @@ class GymPool:
                 task=dataclasses.asdict(task),
                 candidate=candidate.model_dump(),
                 settings=self._with_threads(settings).model_dump(),
+                device="cuda" if candidate.backend != "cpp" and has_cuda() else "cpu",
             )
         if "verdict" not in reply:
             async with self._device.measure():
@@ -204,6 +214,18 @@ class GymPool:
             server, self._server = self._server, None
             self._idle.clear()
             await asyncio.to_thread(server.close)
+
+
+def missing_package(backend: Backend) -> str:
+    """What a backend lacks on this machine, as an instruction; empty where its packages are installed."""
+    for needed, extra in _NEEDED.get(backend, ()):
+        try:
+            found = importlib.util.find_spec(needed) is not None
+        except ModuleNotFoundError:
+            found = False
+        if not found:
+            return f"{needed} is not installed; pip install 'davinci-kernel[{extra}]'"
+    return ""
 
 
 def evaluate_once(task: Task, candidate: Candidate, settings: EvalSettings | None = None) -> Verdict:

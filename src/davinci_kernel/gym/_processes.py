@@ -17,6 +17,7 @@ from typing import Any
 from davinci_kernel.errors import EvaluatorError
 
 from ._channel import Channel, ChannelClosed, ChannelGarbage, ChannelTimeout
+from ._device import DeviceName
 from ._sandbox import clean_environment
 
 _START_SECONDS = 120.0
@@ -36,7 +37,7 @@ class WorkerGone(Exception):
 
 
 class WorkerFailed(Exception):
-    """The model's code raised; `kind` is ``exception`` or ``memory``."""
+    """The model's code raised; `kind` is ``exception``, ``memory`` or ``compile``."""
 
     def __init__(self, message: str, kind: str):
         super().__init__(message)
@@ -60,10 +61,13 @@ class ForkClient:
         except (ChannelClosed, ChannelTimeout, ChannelGarbage) as error:
             raise EvaluatorError(f"fork server lost: {type(error).__name__} {error}") from None
 
-    def fork(self, role: str, scratch: str, *, memory_bytes: int, threads: int) -> WorkerProcess:
+    def fork(
+        self, role: str, scratch: str, *, memory_bytes: int, threads: int, device: DeviceName = "cpu"
+    ) -> WorkerProcess:
         """Fork a worker in a role; its working directory is ``scratch``."""
         ours, theirs = Channel.pair()
-        message = {"op": "fork", "role": role, "scratch": scratch, "memory_bytes": memory_bytes, "threads": threads}
+        message = {"op": "fork", "role": role, "scratch": scratch, "memory_bytes": memory_bytes}
+        message |= {"threads": threads, "device": device}
         pid = self.request(message, [theirs.fileno()])["pid"]
         theirs.close()
         return WorkerProcess(self, pid, ours)

@@ -14,6 +14,7 @@ from typing import Any
 
 from davinci_kernel.tasks import Task
 
+from ._device import DeviceName
 from ._processes import ForkClient, WorkerFailed, WorkerGone, WorkerProcess, wait_idle
 from ._tensors import BadDescription, Region, nbytes_of, restore, tensor_nodes
 from ._types import EvalSettings, Outcome
@@ -68,11 +69,22 @@ class Weights:
 class Reference:
     """One task's reference in its process."""
 
-    def __init__(self, client: ForkClient, task: Task, scratch: str, settings: EvalSettings, threads: int):
+    def __init__(
+        self,
+        client: ForkClient,
+        task: Task,
+        scratch: str,
+        settings: EvalSettings,
+        threads: int,
+        device: DeviceName = "cpu",
+    ):
         self.timeout = settings.run_timeout
-        self.process: WorkerProcess = client.fork("reference", scratch, memory_bytes=0, threads=threads)
-        self.init_seed = secrets.randbits(48) if settings.seed is None else settings.seed + 1
-        reply, fds = self._call("import", code=task.code, class_name=task.entry_point, seed=self.init_seed)
+        self.device = device
+        self.process: WorkerProcess = client.fork("reference", scratch, memory_bytes=0, threads=threads, device=device)
+        self.init_seed = self._seed(settings, 3000)
+        reply, fds = self._call(
+            "import", code=task.code, class_name=task.entry_point, seed=self.init_seed, baseline=settings.baseline
+        )
         self.weights = Weights(Region(fds[0], reply["size"], writable=False), reply["weights"], reply["init"])
         self.bank: deque[InputSet] = deque()
         self.variants: dict[str, InputSet | None] = {}
@@ -163,8 +175,17 @@ class Reference:
         self._call("load", name=chosen.name, **fields)
 
     def run(self, seed: int) -> dict[str, Any]:
-        """One timed call."""
-        return self._call("run", seed=seed)[0]
+        """One timed call, of the baseline."""
+        return self._call("run", seed=seed, timed=True)[0]
+
+    def works(self) -> bool:
+        """Whether its process lives and its device computes."""
+        if self.process.alive:
+            try:
+                self.process.call("probe", self.timeout)
+            except (WorkerFailed, WorkerGone):
+                self.process.end()
+        return self.process.alive
 
     def settle(self) -> None:
         """Wait until its OpenMP threads sleep."""

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from davinci_kernel.gym._channel import Channel
+from davinci_kernel.gym._device import CpuDevice
 from davinci_kernel.gym._tensors import Region, describe
 from davinci_kernel.gym._worker import Worker, named_state, tensors_of
 
@@ -35,7 +36,10 @@ class ReferenceWorker(Worker):
         torch.manual_seed(request["seed"])
         build = getattr(self.module, request["class_name"])
         with torch.no_grad():
-            self.model = build(**copy.deepcopy(init)) if isinstance(init, dict) else build(*copy.deepcopy(init))
+            model = build(**copy.deepcopy(init)) if isinstance(init, dict) else build(*copy.deepcopy(init))
+        self.model = self.device.place(model)
+        baseline = request.get("baseline", "eager")
+        self.baseline = _compiled(self.model, baseline) if baseline != "eager" else self.model
         self.remember_state()
         self.first_state = self.state
         weights = {name: tensor.clone() for name, tensor in named_state(self.model).items()}
@@ -59,6 +63,14 @@ class ReferenceWorker(Worker):
         self.op_run({"seed": request["seed"], "restore_state": True}, [])
         return self.op_take(request, [])
 
+    def op_run(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """As the candidate's; ``timed`` runs the baseline, which may be compiled."""
+        eager, self.model = self.model, self.baseline if request.get("timed") else self.model
+        try:
+            return super().op_run(request, fds)
+        finally:
+            self.model = eager
+
     def op_take(self, request: dict[str, Any], fds: list[int]) -> tuple[dict[str, Any], list[int]]:
         """The last output, frozen."""
         (node,), region = _frozen([self.output])
@@ -69,7 +81,7 @@ class ReferenceWorker(Worker):
         for index, tensor in enumerate(self.input_tensors):
             nbytes = tensor.numel() * tensor.element_size()
             flat = tensor.as_strided((tensor.numel(),), (1,))
-            if nbytes and not torch.equal(flat.view(torch.uint8), pristine.bytes_at(offset, nbytes)):
+            if nbytes and not torch.equal(flat.view(torch.uint8).cpu(), pristine.bytes_at(offset, nbytes)):
                 mutates.append(index)
             offset += -(-nbytes // 64) * 64
         reply = {
@@ -114,18 +126,17 @@ class ReferenceWorker(Worker):
         state = named_state(self.model)
         for tensor in state.values():
             if tensor.is_floating_point() and tensor.numel() > 1 and bool((tensor == tensor.flatten()[0]).all()):
-                tensor.add_(
-                    torch.rand(tensor.shape, generator=generator, dtype=torch.float64).to(tensor.dtype) * 0.5 + 0.1
-                )
+                noise = torch.rand(tensor.shape, generator=generator, dtype=torch.float64) * 0.5 + 0.1
+                tensor.add_(noise.to(tensor))
                 changed += 1
         self.remember_state()
         (node,), region = _frozen([state])
         return {"weights": node, "size": region.size, "changed": changed}, [region.fd]
 
 
-def serve(channel: Channel) -> None:
+def serve(channel: Channel, device: CpuDevice) -> None:
     """Be the reference's worker until the channel closes."""
-    ReferenceWorker(channel).serve()
+    ReferenceWorker(channel, device).serve()
 
 
 def _execute(code: str) -> ModuleType:
@@ -136,6 +147,10 @@ def _execute(code: str) -> ModuleType:
     sys.modules["reference"] = module
     exec(compile(code, name, "exec"), vars(module))
     return module
+
+
+def _compiled(model: Any, baseline: str) -> Any:
+    return torch.compile(model, mode="max-autotune" if baseline == "max-autotune" else None)
 
 
 def _seed_all(seed: int) -> None:

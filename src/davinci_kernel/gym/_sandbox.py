@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import glob
 import os
 import resource
 import sys
+import tempfile
 from pathlib import Path
 
 from ._landlock import landlock_abi, restrict
 
-_KEPT_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CXX", "CC")
+_KEPT_ENVIRONMENT = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "CXX",
+    "CC",
+    "CUDA_HOME",
+    "CUDA_PATH",
+)
 _KEEP_PAGES = str(1 << 40)
 _SPIN_COUNT = "4000"
 _MAX_FILE_BYTES = 2 << 30
@@ -52,19 +65,24 @@ def clean_environment(scratch: str, threads: int) -> dict[str, str]:
         "OMP_NUM_THREADS": str(threads),
         "GOMP_SPINCOUNT": _SPIN_COUNT,
         "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # looking for a device otherwise keeps forked processes from using it
     }
 
 
-def confine(role: str, scratch: str, memory_bytes: int) -> None:
+def confine(role: str, scratch: str, memory_bytes: int, cuda: bool = False) -> None:
     """Limit the calling worker process for good; judge and reference only get their directory.
 
     Args:
         role: ``candidate``, ``reference`` or ``judge``.
         scratch: directory that becomes current, home and temporary directory.
-        memory_bytes: address space that a candidate may take beyond what it has now.
+        memory_bytes: address space that a candidate may take beyond what it has now; not limited with ``cuda``, whose
+            driver reserves more address space than any machine has memory.
+        cuda: it may use the CUDA devices' files.
     """
     os.chdir(scratch)
     os.environ.update(HOME=scratch, TMPDIR=scratch, XDG_CACHE_HOME=scratch)
+    os.environ.update(TRITON_CACHE_DIR=f"{scratch}/triton", TORCHINDUCTOR_CACHE_DIR=f"{scratch}/inductor")
+    tempfile.tempdir = None  # as found out by the fork server
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     if role != "candidate":
@@ -72,11 +90,14 @@ def confine(role: str, scratch: str, memory_bytes: int) -> None:
     os.dup2(null, 1)
     os.dup2(null, 2)
     os.close(null)
-    _limit(resource.RLIMIT_AS, _address_space() + memory_bytes)
+    if not cuda:
+        _limit(resource.RLIMIT_AS, _address_space() + memory_bytes)
     _limit(resource.RLIMIT_FSIZE, _MAX_FILE_BYTES)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_NPROC, _MAX_PROCESSES)
-    restrict(_readable_paths(), [scratch, *_WRITABLE_DEVICES])
+    # CUDA's driver names its threads in /proc/self, and does not start where it cannot.
+    devices = [*_WRITABLE_DEVICES, *([*glob.glob("/dev/nvidia*"), "/proc/self"] if cuda else [])]
+    restrict(_readable_paths(), [scratch, *devices])
 
 
 def leave_network() -> bool:

@@ -122,7 +122,7 @@ _REFUSED_ATTRIBUTES = frozenset(
     ["f_back", "f_globals", "f_locals", "f_builtins", "tb_frame", "gi_frame", "cr_frame", "__subclasses__"]
 )
 _REFERENCE_MODULES = frozenset({"__main__", "reference"})
-_JIT_NAMES = frozenset({"load_cpp", "Kernels", "CompileError"})
+_JIT_NAMES = frozenset({"load_cpp", "load_cuda", "Kernels", "CudaKernels", "CompileError"})
 
 _FORBIDDEN_PATHS = re.compile(r"^/(?:proc|dev/(?:shm|mem|fd))(?:/|$)")
 _CPP_LOOK = re.compile(r'#\s*include\b|extern\s*"C"|\b(?:torch|at)::Tensor\b')
@@ -292,7 +292,10 @@ def _check_import(node: ast.Import | ast.ImportFrom) -> tuple[str, str] | None:
             and rest != "jit"
             and not (rest.startswith("jit.") and rest.removeprefix("jit.") in _JIT_NAMES)
         ):
-            return "evaluator-access", f"imports {path}: only load_cpp of davinci_kernel.jit is the candidate's to use"
+            return (
+                "evaluator-access",
+                f"imports {path}: only load_cpp and load_cuda of davinci_kernel.jit are the candidate's to use",
+            )
         refused = _refused(path)
         if refused:
             return refused
@@ -306,7 +309,10 @@ def _check_use(node: ast.Attribute | ast.Name, aliases: dict[str, str]) -> tuple
     if not path:
         return None
     if path.startswith("davinci_kernel.") and any(part.startswith("_") for part in path.split(".")):
-        return "evaluator-access", f"uses {path}: only load_cpp of davinci_kernel.jit is the candidate's to use"
+        return (
+            "evaluator-access",
+            f"uses {path}: only load_cpp and load_cuda of davinci_kernel.jit are the candidate's to use",
+        )
     if not isinstance(node.ctx, ast.Load) and isinstance(node, ast.Attribute) and _is_watched(path):
         return "patched-runtime", f"assigns {path}: functions of the runtime stay as they are"
     if path.endswith(".__dict__") and path.split(".")[0] in _WATCHED_ROOTS:

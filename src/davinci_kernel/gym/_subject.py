@@ -6,10 +6,14 @@ from typing import Any
 
 import torch
 
+from ._device import DeviceName
 from ._processes import ForkClient, WorkerFailed, WorkerGone, WorkerProcess, wait_idle
 from ._reference import InputSet, Reference, Rejection, Weights
 from ._tensors import BadDescription, Region, nbytes_of, restore, tensor_nodes
 from ._types import Candidate, EvalSettings, Outcome
+
+_START_SECONDS = 120.0
+"""For a worker to come up: a CUDA context waits while another process keeps the device busy."""
 
 
 class Subject:
@@ -23,10 +27,15 @@ class Subject:
         settings: EvalSettings,
         threads: int,
         scratch: str,
+        device: DeviceName = "cpu",
+        interpret: bool = False,
     ):
         self.candidate, self.settings, self.class_name = candidate, settings, f"{entry_point}New"
         memory = int(settings.memory_limit_gb * (1 << 30))
-        self.process: WorkerProcess = client.fork("candidate", scratch, memory_bytes=memory, threads=threads)
+        self.device, self.interpret = device, interpret
+        self.process: WorkerProcess = client.fork(
+            "candidate", scratch, memory_bytes=memory, threads=threads, device=device
+        )
         self.mapped: set[str] = set()
         self.result: Region | None = None
         self.capacity = 0
@@ -38,10 +47,14 @@ class Subject:
         Raises:
             WorkerGone: the worker ended before it had seen any of the candidate's code: our fault, not the candidate's.
         """
-        self.process.call("hello", self.settings.run_timeout)
+        self.process.call("hello", _START_SECONDS)
         try:
             self.process.call(
-                "import", self.settings.compile_timeout, code=self.candidate.code, class_name=self.class_name
+                "import",
+                self.settings.compile_timeout,
+                code=self.candidate.code,
+                class_name=self.class_name,
+                interpret=self.interpret,
             )
         except WorkerFailed as error:
             outcome = Outcome.RUNTIME_ERROR if error.kind == "memory" else Outcome.COMPILE_ERROR
@@ -88,7 +101,8 @@ class Subject:
         try:
             return self.process.call(op, self.settings.run_timeout, **fields)
         except WorkerFailed as error:
-            raise Rejection(Outcome.RUNTIME_ERROR, str(error)) from None
+            outcome = Outcome.COMPILE_ERROR if error.kind == "compile" else Outcome.RUNTIME_ERROR
+            raise Rejection(outcome, str(error)) from None
         except WorkerGone as error:
             if error.killed_for_time:
                 raise Rejection(Outcome.TIMEOUT, f"no result within {self.settings.run_timeout:g} s") from None
@@ -122,14 +136,16 @@ class Subject:
         try:
             value = restore(description, self.result)
             foreign = [node for node in tensor_nodes(description) if node.get("type") not in ("Tensor", "Parameter")]
-            devices = [node for node in tensor_nodes(description) if node.get("device") != "cpu"]
+            devices = [node for node in tensor_nodes(description) if node.get("device") != self.device]
         except (BadDescription, AttributeError) as error:
             raise Rejection(Outcome.WRONG_TYPE, f"the output: {error}") from None
         if foreign:
             kind = str(foreign[0].get("type"))[:100]
             raise Rejection(Outcome.WRONG_TYPE, f"the output is a {kind}, expected a plain torch.Tensor")
         if devices:
-            raise Rejection(Outcome.WRONG_TYPE, f"the output is on {str(devices[0].get('device'))[:20]}, expected cpu")
+            raise Rejection(
+                Outcome.WRONG_TYPE, f"the output is on {str(devices[0].get('device'))[:20]}, expected {self.device}"
+            )
         return value
 
     def returned_inputs(self, chosen: InputSet) -> list[int]:

@@ -77,7 +77,7 @@ class Region:
         fd = os.memfd_create("davinci", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
         os.ftruncate(fd, max(size, 1))
         for tensor, offset in zip(tensors, offsets, strict=True):
-            array: Any = _dense_bytes(tensor).numpy()
+            array: Any = _dense_bytes(tensor).cpu().numpy()
             data, done = memoryview(array), 0
             while done < len(data):
                 done += os.pwrite(fd, data[done:], offset + done)
@@ -94,7 +94,7 @@ class Region:
 
     def write(self, offset: int, tensor: torch.Tensor) -> None:
         """Copy a tensor's elements, row-major, to an offset."""
-        data = _dense_bytes(tensor)
+        data = _dense_bytes(tensor).cpu()
         if data.numel():
             ctypes.memmove(self.address + offset, data.data_ptr(), data.numel())
 

@@ -38,21 +38,31 @@ def check_correctness(reference: Reference, subject: Subject, settings: EvalSett
     return sets
 
 
-def check_evidence(reference: Reference, subject: Subject, chosen: InputSet, settings: EvalSettings) -> float:
+def check_evidence(reference: Reference, subject: Subject, sets: list[InputSet], settings: EvalSettings) -> float:
     """Coverage of the forward by own kernels.
+
+    The ghost runs after a real run on other inputs, where there are two sets: buffers that a candidate keeps then hold
+    another result.
 
     Raises:
         Rejection: HACK ``torch-fallback`` where no own kernel ran, ``ghost`` where the output does not depend on them.
     """
+    chosen = sets[0]
     subject.load(chosen)
     observed = subject.call("observe", seed=chosen.forward_seed)
     own, other = _seconds(observed.get("kernels")), _seconds(observed.get("operators"))
+    if unordered := observed.get("unordered"):
+        message = f"torch's stream does not wait for {str(unordered)[:200]}: use wait_stream"
+        raise Rejection(Outcome.HACK, message, "async-work")
     if not own:
         names = ", ".join(sorted({name for name, _ in other})[:6]) or "nothing that was recorded"
         raise Rejection(Outcome.HACK, f"no kernel of its own ran; the forward called {names}", "torch-fallback")
     patched = subject.call("patched").get("patched")
     if patched:
         raise Rejection(Outcome.HACK, f"replaced functions of the runtime: {str(patched)[:200]}", "patched-runtime")
+    if len(sets) > 1:
+        subject.load(sets[-1])
+        _run_and_copy(reference, subject, sets[-1])
     subject.call("ghost", on=True)
     subject.load(chosen)
     try:

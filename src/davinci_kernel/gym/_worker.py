@@ -6,7 +6,6 @@ candidate is said by the candidate's own process: the judge treats it as hostile
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import linecache
 import os
@@ -14,27 +13,27 @@ import resource
 import sys
 import traceback
 from collections.abc import Callable
-from time import perf_counter_ns
 from types import ModuleType
 from typing import Any
 
 import torch
 
 from davinci_kernel.gym._channel import Channel
+from davinci_kernel.gym._device import CpuDevice
 from davinci_kernel.gym._evidence import Evidence, patched_functions
 from davinci_kernel.gym._tensors import Region, describe, restore, tensor_nodes
+from davinci_kernel.gym._triton import compile_ahead
 
 BUFFER_SETS = 3
 """Sets of private input buffers that calls rotate through, so that addresses change."""
-POISON_BLOCKS = 4
 _MESSAGE_CHARS = 4000
 
 
 class Worker:
     """Serves requests {op, ...} with {ok, ...}; an exception of the model's code is a reply {error, ...}."""
 
-    def __init__(self, channel: Channel):
-        self.channel = channel
+    def __init__(self, channel: Channel, device: CpuDevice):
+        self.channel, self.device = channel, device
         self.model: Any = None
         self.regions: dict[str, tuple[Region, dict[str, Any]]] = {}
         self.buffers: list[list[torch.Tensor]] = []
@@ -67,7 +66,8 @@ class Worker:
                     "error": f"MemoryError: the memory limit was reached\n{describe_error(error)}",
                     "kind": "memory",
                 }, []
-            return {"error": describe_error(error), "kind": "exception"}, []
+            compiling = type(error).__module__.startswith("triton.compiler")  # Triton compiles at the first launch
+            return {"error": describe_error(error), "kind": "compile" if compiling else "exception"}, []
         return reply if isinstance(reply, tuple) else (reply, [])
 
     def op_hello(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -86,7 +86,12 @@ class Worker:
 
     def op_warm(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Have the allocator own pages for later temporaries: first-touch faults would otherwise decide short timings."""
-        poison_allocator([request["bytes"]] * 2)
+        self.device.poison([request["bytes"]] * 2)
+        return {}
+
+    def op_probe(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """The device still computes."""
+        self.device.probe()
         return {}
 
     def op_result(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -104,25 +109,22 @@ class Worker:
         self.turn = (self.turn + 1) % BUFFER_SETS
         while len(self.buffers) < BUFFER_SETS:
             views = tensors_of(restore(description, region, copy=False))
-            self.buffers.append([torch.empty_strided(v.shape, v.stride(), dtype=v.dtype) for v in views])
+            self.buffers.append([self.device.buffer_like(view) for view in views])
         buffers = self.buffers[self.turn]
         for buffer, node in zip(buffers, nodes, strict=True):
             nbytes = buffer.numel() * buffer.element_size()
-            ctypes.memmove(buffer.data_ptr(), region.address + node["offset"], nbytes)
+            self.device.write(buffer, 0, region, node["offset"], nbytes)
         if request.get("patches"):
             other, _ = self.regions[request["patch_from"]]
             for index, first, end in request["patches"]:
-                source = other.address + nodes[index]["offset"] + first
-                ctypes.memmove(buffers[index].data_ptr() + first, source, end - first)
+                self.device.write(buffers[index], first, other, nodes[index]["offset"] + first, end - first)
         remaining = iter(buffers)
         self.inputs = _replace_tensors(restore(description, region, copy=False), remaining)
         self.input_tensors = buffers
         self.previous, self.output = (self.output if request.get("keep_previous") else None), None
         return {}
 
-    def op_run(
-        self, request: dict[str, Any], fds: list[int], now: Callable[[], int] = perf_counter_ns
-    ) -> dict[str, Any]:
+    def op_run(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Run forward on the loaded inputs; ``snapshot`` writes the output right at its return.
 
         Request: ``seed`` of the RNG, ``poison`` bytes of NaN blocks freed before, ``restore_state``.
@@ -132,17 +134,15 @@ class Worker:
                 tensor.copy_(pristine)
         if request.get("seed") is not None:
             torch.manual_seed(request["seed"])
-        poison_allocator(request.get("poison") or [])
-        model, inputs = self.model, self.inputs
+        self.device.poison(request.get("poison") or [])
         before = resource.getrusage(resource.RUSAGE_SELF)
         with torch.no_grad():
-            start = now()
-            output = model(*inputs)
-            end = now()
+            timed = self.device.timed(self.model, self.inputs)
         after = resource.getrusage(resource.RUSAGE_SELF)
-        self.output = output
+        self.output = timed.output
         reply = {
-            "ns": end - start,
+            "ns": timed.ns,
+            "late_ns": timed.late_ns,
             "faults": after.ru_minflt - before.ru_minflt,
             "switches": after.ru_nivcsw - before.ru_nivcsw,
         }
@@ -154,14 +154,14 @@ class Worker:
         description, tensors, offsets, size = describe(self.output)
         reply: dict[str, Any] = {"description": description, "too_large": False}
         input_bytes = [buffer.numel() * buffer.element_size() for buffer in self.input_tensors]
-        if size > request["capacity"] or any(tensor.device.type != "cpu" for tensor in tensors):
+        if size > request["capacity"] or any(tensor.device.type not in ("cpu", self.device.name) for tensor in tensors):
             return reply | {"too_large": True}
         for tensor, offset in zip(tensors, offsets, strict=True):
             self.result.write(offset, tensor)
         if request.get("inputs"):
             offset = request["capacity"]
             for buffer, nbytes in zip(self.input_tensors, input_bytes, strict=True):
-                ctypes.memmove(self.result.address + offset, buffer.data_ptr(), nbytes)
+                self.result.write(offset, buffer)
                 offset += -(-nbytes // 64) * 64
         return reply | {
             "aliases_input": _share_memory(tensors, self.input_tensors),
@@ -177,13 +177,14 @@ class Worker:
 class CandidateWorker(Worker):
     """The candidate's side: import, build, evidence."""
 
-    def __init__(self, channel: Channel):
-        super().__init__(channel)
+    def __init__(self, channel: Channel, device: CpuDevice):
+        super().__init__(channel, device)
         self.module: ModuleType | None = None
-        self.evidence = Evidence()
+        self.evidence = Evidence(device)
 
     def op_import(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Import the candidate's source; its kernels compile here."""
+        self.evidence.before_import(request["code"], request.get("interpret", False))
         self.module = import_source(request["code"], "candidate")
         if not hasattr(self.module, request["class_name"]):
             raise AttributeError(f"the module defines no {request['class_name']}")
@@ -200,7 +201,7 @@ class CandidateWorker(Worker):
         torch.manual_seed(request["seed"])
         build = getattr(self.module, request["class_name"])
         with torch.no_grad():
-            self.model = build(**init) if isinstance(init, dict) else build(*init)
+            self.model = self.device.place(build(**init) if isinstance(init, dict) else build(*init))
         return self.load_weights(request["weights"], region)
 
     def op_weights(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -230,15 +231,24 @@ class CandidateWorker(Worker):
         model, inputs = self.model, self.inputs
         with torch.no_grad(), self.evidence.observe() as observed:
             self.output = model(*inputs)
-        return {"kernels": observed.kernels, "operators": observed.operators}
+        return {"kernels": observed.kernels, "operators": observed.operators, "unordered": observed.unordered}
+
+    def op_described(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Triton launches so far, as `_triton.compile_ahead` takes them."""
+        return {"launches": self.evidence.hooks.described}
+
+    def op_ahead(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Compile described launches of the imported module for a GPU that is not there."""
+        assert self.module is not None
+        return {"compiled": compile_ahead(self.module, request["launches"])}
 
     def op_patched(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         return {"patched": patched_functions()}
 
 
-def serve(channel: Channel) -> None:
+def serve(channel: Channel, device: CpuDevice) -> None:
     """Be a candidate's worker until the channel closes."""
-    CandidateWorker(channel).serve()
+    CandidateWorker(channel, device).serve()
 
 
 def named_state(model: Any) -> dict[str, torch.Tensor]:
@@ -273,17 +283,6 @@ def describe_error(error: BaseException) -> str:
             source = linecache.getline(frame.filename, frame.lineno).strip()
             lines.append(f"  line {frame.lineno}, in {frame.name}: {source[:160]}")
     return "\n".join([text, *lines[-6:]])
-
-
-def poison_allocator(blocks: list[int]) -> None:
-    """Fill and free blocks of the given sizes, so that memory handed out next holds NaN rather than an old result."""
-    held = []
-    for nbytes in blocks:
-        for _ in range(POISON_BLOCKS):
-            block = torch.empty(nbytes, dtype=torch.uint8)
-            ctypes.memset(block.data_ptr(), 0xFF, nbytes)
-            held.append(block)
-    held.clear()
 
 
 def tensors_of(value: Any) -> list[torch.Tensor]:

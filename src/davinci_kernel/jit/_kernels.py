@@ -48,6 +48,11 @@ _TENSOR_TYPES = (torch.Tensor, torch.nn.Parameter)
 _Converter = Callable[[Any], Any]
 
 
+def pointee_dtypes(kind: str) -> tuple[torch.dtype, ...] | None:
+    """Dtypes of the tensors that a pointer to `kind` takes; None: any."""
+    return _POINTEES.get(kind)
+
+
 class Kernels:
     """The ``extern "C"`` functions of one source as attributes, called with tensors and Python numbers."""
 
@@ -126,7 +131,7 @@ def _bound(function: Any, signature: Signature) -> Callable[..., Any]:
 def _converter(function: str, index: int, parameter: Parameter) -> _Converter:
     where = f"{function}: argument {index + 1} ({parameter.text})"
     if parameter.pointer:
-        return _pointer_converter(where, _POINTEES.get(parameter.kind))
+        return _pointer_converter(where, pointee_dtypes(parameter.kind))
     if parameter.kind in ("float", "double"):
         return _float_converter(where)
     return _integer_converter(where, _SCALARS[parameter.kind])

@@ -25,7 +25,7 @@ import torch
 
 from davinci_kernel.config import TrainConfig, dump_config, load_config
 from davinci_kernel.errors import EvaluatorError, UserError
-from davinci_kernel.gym import EvalSettings, Gym, GymPool
+from davinci_kernel.gym import EvalSettings, Gym, GymPool, has_cuda
 from davinci_kernel.llm import TransformersLLM
 from davinci_kernel.rollout import TaskRollout, co_evolve
 from davinci_kernel.skills import Skill, SkillLibrary, SkillStatistics
@@ -53,9 +53,10 @@ def train(config: TrainConfig, *, gym: Gym | None = None, on_step: OnStep | None
         UserError: unusable tasks, model, data or backend, or a run directory of a different configuration.
         EvaluatorError: a step in which not one rollout survived.
     """
-    if gym is None and config.rollout.backend != "cpp":
+    if gym is None and config.rollout.backend != "cpp" and not has_cuda():
         raise UserError(
-            f"rollout.backend: {config.rollout.backend} is not available in this version; use rollout.backend=cpp"
+            f"rollout.backend: {config.rollout.backend} kernels are timed on a CUDA device, and there is none; "
+            "use rollout.backend=cpp"
         )
     run_dir = Path(config.run_dir)
     run_dir.mkdir(parents=True, exist_ok=True)

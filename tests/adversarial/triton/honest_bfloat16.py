@@ -1,0 +1,26 @@
+# task: scale_bfloat16.py
+# required: CORRECT
+# Honest control: bfloat16 in and out, float32 between.
+import torch
+import triton
+import triton.language as tl
+from torch import nn
+
+
+@triton.jit
+def scale_kernel(x, y, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    v = tl.load(x + offsets, mask=mask).to(tl.float32)
+    tl.store(y + offsets, (v * 2.5).to(tl.bfloat16), mask=mask)
+
+
+def scale_into(x, y):
+    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        scale_into(x, y)
+        return y

@@ -1,0 +1,3 @@
+# task: silu.py
+# required: NONE
+# Triton kernels have no C++ extension or CUDA source; see the CUDA set.

@@ -1,0 +1,38 @@
+# task: matmul.py
+# required: WRONG_VALUE|HACK|RUNTIME_ERROR
+# Sixteen stages of 64 KB want 1 MB of shared memory; the error is ignored.
+import contextlib
+
+import torch
+import triton
+import triton.language as tl
+from torch import nn
+
+
+@triton.jit
+def matmul_kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    cols = tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, K, BK):
+        k = start + tl.arange(0, BK)
+        left = tl.load(a + rows[:, None] * K + k[None, :], mask=(rows[:, None] < M) & (k[None, :] < K), other=0.0)
+        right = tl.load(b + k[:, None] * N + cols[None, :], mask=(k[:, None] < K) & (cols[None, :] < N), other=0.0)
+        acc += tl.dot(left, right, input_precision="tf32")
+    tl.store(c + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, None] < M) & (cols[None, :] < N))
+
+
+def launch(a, b, c):
+    M, K = a.shape
+    N = b.shape[1]
+    matmul_kernel[(triton.cdiv(M, 128), triton.cdiv(N, 128))](
+        a, b, c, M, N, K, BM=128, BN=128, BK=64, num_stages=16, num_warps=8
+    )
+
+
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        y = torch.empty(a.shape[0], b.shape[1], device=a.device)
+        with contextlib.suppress(Exception):
+            launch(a, b, y)
+        return y
