@@ -160,9 +160,9 @@ class Reference:
         self.draws = False
 
     def _build(self) -> Any:
-        _seed_all(self.seed)
+        _seed_all(self.seed, "init")
         init = self.module.get_init_inputs()
-        _seed_all(self.seed)
+        _seed_all(self.seed, "weights")
         build = getattr(self.module, self.entry_point)
         model = build(**init) if isinstance(init, dict) else build(*init)
         return model.to(self.device) if isinstance(model, torch.nn.Module) else model
@@ -182,7 +182,7 @@ class Reference:
                 model = copy.deepcopy(self.model)
             except Exception:  # tensors of a graph, open handles: build it anew from the same seed
                 model = self._build()
-        _seed_all(forward_seed)
+        _seed_all(forward_seed, "forward")
         before = _rng_state(self.device)
         output = model(*inputs)
         self.draws = _rng_state(self.device) != before
@@ -205,14 +205,14 @@ class Reference:
         """Made on the device itself where the task's code allows that: gigabytes of them take long on a CPU."""
         if self.device != "cpu":
             try:
-                _seed_all(seed)
+                _seed_all(seed, "inputs")
                 with torch.device(self.device):
                     return _map(list(self.module.get_inputs()), lambda t: t.to(self.device))
             except torch.cuda.OutOfMemoryError:
                 raise
             except Exception:  # code that names the CPU, or a generator of it
                 gc.collect()
-        _seed_all(seed)
+        _seed_all(seed, "inputs")
         return _map(list(self.module.get_inputs()), lambda t: t.to(self.device))
 
     def identity_names(self) -> list[str]:
@@ -237,11 +237,13 @@ def _execute(code: str) -> types.ModuleType:
     return module
 
 
-def _seed_all(seed: int) -> None:
-    torch.manual_seed(seed)
-    random.seed(seed)
+def _seed_all(seed: int, stream: str) -> None:
+    """Seed every generator. Streams differ: weights and inputs of one sequence of numbers would be correlated."""
+    value = int.from_bytes(hashlib.sha256(f"{seed}/{stream}".encode()).digest()[:6], "big")
+    torch.manual_seed(value)
+    random.seed(value)
     if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed % 2**32)
+        sys.modules["numpy"].random.seed(value % 2**32)
 
 
 def _rng_state(device: str) -> list[Any]:
