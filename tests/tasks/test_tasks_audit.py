@@ -109,6 +109,11 @@ NO_SIGNAL = {
         pytest.param(
             code("self.norm(x)", init="self.norm = nn.BatchNorm1d(16)"), {"identity_parameters": ALWAYS}, id="state"
         ),
+        pytest.param(
+            code("self.w += 1; return x * self.w", init="self.w = nn.Parameter(torch.rand(16))"),
+            {},
+            id="changed-weights",
+        ),
         pytest.param(code("self.n += 1; return x * self.n", init="self.n = 1"), {}, id="plain-state"),
     ],
 )

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def as_json(rows: Sequence[AuditRow], tolerance: GradingTolerance) -> dict[str, Any]:
-    """JSON-able: ``tolerance``, ``tasks``, ``audited``, ``defective`` ids, ``failed`` by id, ``counts``, ``results``."""
+    """JSON-able: ``tolerance``, ``tasks``, ``audited``, ``defective`` ids, ``failed`` by id, ``counts``, all results."""
     from davinci_kernel.tasks import count_findings
 
     failed = {row.task_id: row.failure for row in rows if row.failure}

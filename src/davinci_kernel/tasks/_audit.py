@@ -35,13 +35,13 @@ FindingName = Literal[
 ]
 """What an audit may find.
 
-- ``zero_output``, ``constant_output``: all elements of two inputs' outputs are 0; are equal, up to rounding. An output whose
-  variation float64 shows to be rounding is constant.
+- ``zero_output``, ``constant_output``: all elements of two inputs' outputs are 0; are equal, up to rounding. An output
+  whose variation float64 shows to be rounding is constant.
 - ``input_independent``: two inputs give the same output, up to a millionth of its spread.
 - ``non_finite``: NaN or infinities. ``nondeterministic``: same inputs, weights, state and RNG seed, other output.
 - ``random_output``: the forward draws random numbers, and another RNG seed gives another output.
-- ``accepts_zeros``, ``accepts_constant``, ``accepts_other_output``: a scaled tolerance (``default``, ``kernelgym``) takes
-  zeros, the midrange or the mean, or the other input's output as right, for both inputs.
+- ``accepts_zeros``, ``accepts_constant``, ``accepts_other_output``: a scaled tolerance (``default``, ``kernelgym``)
+  takes zeros, the midrange or the mean, or the other input's output as right, for both inputs.
 - ``weak_signal``: the plain rule ``|error| <= tol + tol * |ref|`` does (``kernelbench``: 1e-4, ``plain_1e-2``).
 - ``identity_parameters``: floating parameters or buffers that are all 0 or all 1; a warning.
 - ``failed``: the reference raised, or ran out of time or memory: not audited.

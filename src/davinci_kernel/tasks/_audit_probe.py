@@ -1,12 +1,13 @@
 """The audit of one task: can any tolerance tell a right output of its reference from a wrong one?
 
-`probe` runs a reference on two seeds' inputs and returns findings. As a script it audits a file's rows, each in a process
-of its own, and needs nothing but Python and torch:
+`probe` runs a reference on two seeds' inputs and returns findings. As a script it audits a file's rows, each in a
+process of its own, and needs nothing but Python and torch:
 
     python _audit_probe.py TASKS.jsonl OUT.jsonl --device cuda --level 2
 
 OUT.jsonl has a first line with the settings, then one line per finished task; the same command continues it.
-The tolerance arithmetic equals `gym/_compare.py`'s, which a test holds; it is written twice since this file stands alone.
+The tolerance arithmetic equals `gym/_compare.py`'s, which a test holds; it is written twice since this file stands
+alone.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def accepts(
     scale: tuple[float, float] | None = None,
     error: float = math.inf,
 ) -> bool:
-    """Whether a policy takes `candidate` (a tensor of the same shape and dtype, or one number for all elements) as right.
+    """Whether a policy takes `candidate` (a tensor of the same shape and dtype, or one number everywhere) as right.
 
     Integers and bools are exact. No float64 oracle is consulted. What is known already saves passes: `scale`, the
     reference's `centre_and_spread`, and `error`, a bound on every element's error where all are finite.
@@ -178,6 +179,7 @@ class Reference:
     def __init__(self, code: str, entry_point: str, seed: int, device: str):
         self.module, self.entry_point, self.seed, self.device = _execute(code), entry_point, seed, device
         self.model: Any = self._build()
+        self.versions = _versions(self.model)
         self.inputs: tuple[Any, ...] = (None, [], [])
         self.draws = False
 
@@ -197,13 +199,11 @@ class Reference:
         inputs = self._inputs(input_seed)
         if double:
             self.inputs = (None, [], [])
-            model = self.model.double() if isinstance(self.model, torch.nn.Module) else self.model
+            model = self._pristine()
+            model = model.double() if isinstance(model, torch.nn.Module) else model
             inputs = _map(inputs, lambda t: t.double() if t.is_floating_point() else t)
         else:
-            try:
-                model = copy.deepcopy(self.model)
-            except Exception:  # tensors of a graph, open handles: build it anew from the same seed
-                model = self._build()
+            model = self._copy()
         _seed_all(forward_seed, "forward")
         before = _rng_state(self.device)
         output = model(*inputs)
@@ -212,6 +212,23 @@ class Reference:
         if not leaves:
             raise TypeError(f"the output, {type(output).__name__}, holds no number")
         return leaves
+
+    def _pristine(self) -> Any:
+        """The model itself, which no run touches but for its parameters: built anew where one changed those."""
+        if self.versions != _versions(self.model):
+            self.model = None
+            self.model = self._build()
+            self.versions = _versions(self.model)
+        return self.model
+
+    def _copy(self) -> Any:
+        """A copy of the model that shares its parameters, which may be gigabytes."""
+        model = self._pristine()
+        parameters = model.parameters() if isinstance(model, torch.nn.Module) else ()
+        try:
+            return copy.deepcopy(model, {id(parameter): parameter for parameter in parameters})
+        except Exception:  # tensors of a graph, open handles
+            return self._build()
 
     def _inputs(self, seed: int) -> list[Any]:
         """Inputs of a seed, made again where a run changed them in place."""
@@ -266,6 +283,11 @@ def _seed_all(seed: int, stream: str) -> None:
     random.seed(value)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(value % 2**32)
+
+
+def _versions(model: Any) -> list[int]:
+    """Counters of changes in place to its parameters."""
+    return [parameter._version for parameter in model.parameters()] if isinstance(model, torch.nn.Module) else []
 
 
 def _rng_state(device: str) -> list[Any]:
@@ -641,7 +663,7 @@ class _Child:
 def _in_processes(
     tasks: Sequence[dict[str, Any]], seed: int, device: str, limits: Limits, workers: int
 ) -> Iterator[dict[str, Any]]:
-    """Fork one process per task, `workers` at a time. This process runs no parallel operator, so that forks are safe."""
+    """Fork one process per task, `workers` at a time. This one runs no parallel operator, so that forks are safe."""
     waiting, running = list(reversed(tasks)), dict[int, _Child]()
     threads = max(1, torch.get_num_threads() // workers)
     selector = selectors.DefaultSelector()
