@@ -1,7 +1,10 @@
 """The task audit: every finding on a task made for it, an honest task without any, and the results file."""
 
+import ast
 import json
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -175,6 +178,13 @@ def test_tolerances_agree_with_the_gym(dtype):
                 assert accepts(reference, candidate, (TOLERANCES | PLAIN)[name]) is taken
                 answers.add(taken)
     assert answers == {True, False}
+
+
+def test_the_probe_needs_nothing_but_torch():
+    tree = ast.parse(Path(probe_module.__file__).read_text())
+    names = {n.name for node in ast.walk(tree) if isinstance(node, ast.Import) for n in node.names}
+    names |= {node.module or "." for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in names} - sys.stdlib_module_names == {"torch"}
 
 
 def task(name: str, source: str) -> Task:

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 
 def as_json(rows: Sequence[AuditRow], tolerance: GradingTolerance) -> dict[str, Any]:
-    """JSON-able: ``tolerance``, ``tasks``, ``audited``, ``defective`` ids, ``failed`` by id, ``counts``, all results."""
+    """JSON-able: ``tolerance``, numbers of ``tasks`` and ``audited``, ``defective`` ids, ``failed`` reasons by id,
+    ``counts`` by finding, ``results``."""
     from davinci_kernel.tasks import count_findings
 
     failed = {row.task_id: row.failure for row in rows if row.failure}

@@ -123,7 +123,7 @@ def audit(
 ) -> None:
     """Find tasks that no tolerance can referee: constant, blind to their inputs, random, not finite, without a signal.
 
-    The references are run, two seeds' inputs each. With --out an interrupted audit continues when the command is repeated.
+    Runs the references on two seeds' inputs. With --out an interrupted audit continues when the command is repeated.
     """
     if not 0 < timeout < float("inf"):
         raise UserError(f"--timeout {timeout:g}: expected a positive number of seconds")
