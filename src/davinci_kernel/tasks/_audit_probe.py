@@ -685,7 +685,7 @@ def _in_processes(
                     yield _end(child, limits, late and piece is None)
     finally:
         for child in running.values():
-            _kill(child)
+            _reap(child, 0.0)
 
 
 def _start(task: dict[str, Any], seed: int, device: str, limits: Limits, threads: int) -> _Child:
@@ -722,7 +722,8 @@ def _confine(memory: float) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
-    Path("/proc/self/oom_score_adj").write_text("1000")
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory:
         size = int(memory * 2**30)
@@ -747,9 +748,7 @@ def _failed(kind: str, message: str) -> dict[str, Any]:
 
 def _end(child: _Child, limits: Limits, late: bool) -> dict[str, Any]:
     """The result row of a process that closed its pipe, or is out of time."""
-    status = _kill(child) if late else os.waitpid(child.pid, 0)[1]
-    if not late:
-        os.close(child.pipe)
+    status = _reap(child, 0.0 if late else 10.0)
     try:
         answer = json.loads(child.data)
     except ValueError:
@@ -771,12 +770,18 @@ def _end(child: _Child, limits: Limits, late: bool) -> dict[str, Any]:
     }
 
 
-def _kill(child: _Child) -> int:
+def _reap(child: _Child, grace: float) -> int:
+    """The status of a process that has `grace` seconds to end; what it started ends with it."""
     os.close(child.pipe)
-    for end in (os.killpg, os.kill):
+    deadline = time.monotonic() + grace
+    done, status = os.waitpid(child.pid, os.WNOHANG)
+    while not done and time.monotonic() < deadline:
+        time.sleep(0.005)
+        done, status = os.waitpid(child.pid, os.WNOHANG)
+    for end in (os.killpg, os.kill)[: 1 if done else 2]:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             end(child.pid, signal.SIGKILL)
-    return os.waitpid(child.pid, 0)[1]
+    return status if done else os.waitpid(child.pid, 0)[1]
 
 
 def main() -> int:
@@ -798,6 +803,8 @@ def main() -> int:
         die_with_parent(options.parent)
     try:
         rows = [json.loads(line) for line in options.tasks.read_text(encoding="utf-8").split("\n") if line.strip()]
+        if not all(isinstance(row, dict) and isinstance(row.get("code"), str) for row in rows):
+            raise ValueError(f"{options.tasks}: expected an object with a text `code` per line")
         rows = [row for row in rows if not options.level or row.get("level") in options.level]
         rows = [row for row in rows if not options.only or task_key(row)[0] in options.only]
         limits = Limits(options.timeout, options.memory)
