@@ -145,6 +145,15 @@ def test_reasons_have_names_and_figures():
     assert not any("\n" in reason for reason in reasons.values())
 
 
+def test_fixed_inputs_are_named():
+    assert "inputs" in probe(code("x * 2", inputs="torch.ones(8, 16)"))["figures"]
+    assert "inputs" not in probe(code("x * 2"))["figures"]
+
+
+def test_shapes_that_depend_on_the_data():
+    assert found(code("x[x > 0.5]")) == {}
+
+
 def test_weights_and_inputs_are_independent_draws():
     """Weights and inputs of one random sequence would be correlated: the diagonal below would be all 1."""
     source = code("torch.stack([x, self.w])", init="self.w = nn.Parameter(torch.rand(64))", inputs="torch.rand(64)")

@@ -83,7 +83,8 @@ class AuditRow(BaseModel):
     content_hash: str
     findings: tuple[Finding, ...] = ()
     figures: dict[str, Any] = {}
-    """Elements of the output, its least and greatest value and its largest difference between two inputs."""
+    """``elements`` of the output, its least and greatest value (``low``, ``high``), its largest ``difference`` between
+    two inputs; ``float64`` where that run failed, ``inputs`` where the inputs seem not to depend on the seed."""
     seconds: float = 0.0
 
     @property
