@@ -1,10 +1,10 @@
-"""`davinci tasks`: look at tasks, and write generated ones to a file."""
+"""`davinci tasks`: look at tasks, write generated ones to a file, and find those that no tolerance can referee."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,7 +13,7 @@ from davinci_kernel.errors import UserError
 if TYPE_CHECKING:
     from davinci_kernel.tasks import Task
 
-commands = typer.Typer(help="List, show and generate tasks.")
+commands = typer.Typer(help="List, show, generate and audit tasks.")
 
 Source = Annotated[
     str, typer.Argument(help="`suite`, `generator`, a KernelBench folder, a .py, .jsonl or .parquet file, or an HF id.")
@@ -98,8 +98,78 @@ def generate(
     typer.echo(f"{out}: {len(tasks)} tasks of split {split}")
 
 
+@commands.command()
+def audit(
+    source: Source,
+    split: Split = "train",
+    level: Level = None,
+    limit: Limit = 0,
+    seed: Annotated[int, typer.Option(help="Seed of generation, shuffling, weights and inputs.")] = 0,
+    option: Options = None,
+    workers: Annotated[int, typer.Option(min=1, help="Tasks at a time.")] = 1,
+    timeout: Annotated[float, typer.Option(help="Seconds per task.")] = 300.0,
+    memory: Annotated[
+        float | None,
+        typer.Option(min=0, help="GiB of host memory per task; 0: no limit. Default: 80 % of all, by the workers."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help="Results, a line per finished task; continued.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="`cpu`, `cuda` or `cuda:N`.")] = "cpu",
+    tolerance: Annotated[
+        Literal["default", "kernelgym", "kernelbench"], typer.Option(help="Tolerance at which a task is defective.")
+    ] = "default",
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON on stdout.")] = False,
+) -> None:
+    """Find tasks that no tolerance can referee: constant, blind to their inputs, random, not finite, without a signal.
+
+    Runs the references on two seeds' inputs. With --out an interrupted audit continues when the command is repeated.
+    """
+    if not 0 < timeout < float("inf"):
+        raise UserError(f"--timeout {timeout:g}: expected a positive number of seconds")
+    if out is not None and (out.suffix != ".jsonl" or out.is_dir()):
+        raise UserError(f"--out {out}: expected a file whose name ends in .jsonl")
+    _require_device(device)
+    tasks = _load(source, split, level, limit, seed, option)
+
+    from davinci_kernel.tasks import audit_tasks
+
+    from . import _audit
+    from ._progress import progress_bar
+
+    if memory is None:
+        memory = _memory_share(workers) if device == "cpu" else 0.0
+    with progress_bar("auditing", len(tasks)) as advance:
+        rows = audit_tasks(
+            tasks, out, seed=seed, device=device, workers=workers, timeout=timeout, memory=memory, progress=advance
+        )
+    if as_json:
+        typer.echo(json.dumps(_audit.as_json(rows, tolerance), indent=1))
+    else:
+        _audit.show(rows, tolerance)
+
+
 def register(app: typer.Typer) -> None:
     app.add_typer(commands, name="tasks", no_args_is_help=True)
+
+
+def _require_device(device: str) -> None:
+    kind, _, index = device.partition(":")
+    if kind not in ("cpu", "cuda") or (index and (kind == "cpu" or not index.isdigit())):
+        raise UserError(f"--device {device}: expected cpu, cuda or cuda:N")
+    if kind == "cuda":
+        import torch
+
+        if int(index or 0) >= torch.cuda.device_count():
+            raise UserError(f"--device {device}: torch sees {torch.cuda.device_count()} CUDA devices here; use cpu")
+
+
+def _memory_share(workers: int) -> float:
+    """GiB: 80 % of the machine's memory by the workers, whole where there is more than one."""
+    import os
+
+    share = 0.8 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30 / workers
+    return float(int(share)) or share
 
 
 def _load(

@@ -1,5 +1,6 @@
 """Tasks: KernelBench-format problems, their loaders, a built-in suite, a generator."""
 
+from ._audit import AuditRow, Finding, FindingName, GradingTolerance, audit_tasks, count_findings
 from ._generator import GeneratorSpec, Split, generate_task, with_constants
 from ._loaders import load_reference_file, load_tasks, read_source
 from ._operators import OPERATORS, Operator
@@ -10,11 +11,17 @@ from ._task import Task
 
 __all__ = [
     "OPERATORS",
+    "AuditRow",
+    "Finding",
+    "FindingName",
     "GeneratorSpec",
+    "GradingTolerance",
     "Operator",
     "Split",
     "SuiteSpec",
     "Task",
+    "audit_tasks",
+    "count_findings",
     "generate_task",
     "load_reference_file",
     "load_suite",
