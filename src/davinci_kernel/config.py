@@ -171,6 +171,8 @@ class GymConfig(_Config):
     """Extra trials with changed value distributions."""
     tolerance: Literal["default", "kernelbench", "kernelgym"] = "default"
     """Tolerance policy."""
+    tolerance_overrides: dict[Literal["float64", "float32", "half", "float8"], float] = {}
+    """Tolerances by dtype that replace the policy's."""
     baseline: Literal["eager", "compile", "max-autotune"] = "eager"
     """The reference that is timed: eager, or under torch.compile."""
     min_processes: int = Field(3, ge=1)

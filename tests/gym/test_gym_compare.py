@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from davinci_kernel.gym import Outcome
+from davinci_kernel.gym import EvalSettings, Outcome
 from davinci_kernel.gym._compare import TolerancePolicy, compare_outputs
 
 DEFAULT = TolerancePolicy.from_name("default")
@@ -188,3 +188,20 @@ def test_kernelgym_is_a_hundred_times_wider_for_float32() -> None:
 def test_unknown_policy() -> None:
     with pytest.raises(ValueError, match="use default, kernelgym or kernelbench"):
         TolerancePolicy.from_name("loose")
+
+
+def test_single_tolerances_replace_the_policys() -> None:
+    settings = EvalSettings(tolerance="kernelbench", tolerance_overrides={"float32": 0.5, "half": 0.0})
+    policy = TolerancePolicy.from_settings(settings)
+    assert (policy.name, policy.float32, policy.half, policy.float64, policy.scaled) == (
+        "kernelbench",
+        0.5,
+        0.0,
+        1e-4,
+        False,
+    )
+    reference = torch.tensor([1.0, 2.0])
+    assert compare_outputs(reference, reference * 1.4, policy) is None
+    assert compare_outputs(reference.half(), reference.half() * 1.01, policy) is not None
+    with pytest.raises(ValueError, match="tolerance_overrides"):
+        EvalSettings.model_validate({"tolerance_overrides": {"int8": 1.0}})

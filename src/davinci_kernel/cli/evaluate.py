@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from davinci_kernel.gym import Verdict
 
 _TOLERANCES = ("default", "kernelbench", "kernelgym")
+_DTYPES = ("float64", "float32", "half", "float8")
+_BASELINES = ("eager", "compile", "max-autotune")
 _BACKENDS = ("cpp", "triton", "cuda")
 
 
@@ -24,6 +26,10 @@ def register(app: typer.Typer) -> None:
         backend: str = typer.Option("cpp", help=f"One of {', '.join(_BACKENDS)}."),
         as_json: bool = typer.Option(False, "--json", help="Print the full record as JSON on stdout."),
         tolerance: str = typer.Option("default", help=f"One of {', '.join(_TOLERANCES)}."),
+        tolerance_of: list[str] | None = typer.Option(
+            None, metavar="DTYPE=VALUE", help="One tolerance: float64, float32, half or float8; repeatable."
+        ),
+        baseline: str = typer.Option("eager", help=f"What is timed: {', '.join(_BASELINES)}."),
         trials: int = typer.Option(3, min=1, max=100, help="Correctness trials with fresh inputs."),
         measure: bool = typer.Option(True, help="Time a correct candidate against the reference."),
         timeout: float = typer.Option(30.0, help="Seconds for one run of the candidate."),
@@ -36,6 +42,8 @@ def register(app: typer.Typer) -> None:
         """
         _choice("--backend", backend, _BACKENDS)
         _choice("--tolerance", tolerance, _TOLERANCES)
+        _choice("--baseline", baseline, _BASELINES)
+        overrides = dict(_tolerance(text) for text in tolerance_of or [])
         for flag, seconds in (("--timeout", timeout), ("--compile-timeout", compile_timeout)):
             if not 0 < seconds < float("inf"):
                 raise UserError(f"{flag} {seconds:g}: expected a positive number of seconds")
@@ -49,6 +57,8 @@ def register(app: typer.Typer) -> None:
         settings = EvalSettings.model_validate(
             {
                 "tolerance": tolerance,
+                "tolerance_overrides": overrides,
+                "baseline": baseline,
                 "num_correct_trials": trials,
                 "measure": measure,
                 "run_timeout": timeout,
@@ -69,6 +79,17 @@ def register(app: typer.Typer) -> None:
 def _choice(flag: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise UserError(f"{flag} {value}: expected one of {', '.join(choices)}")
+
+
+def _tolerance(text: str) -> tuple[str, float]:
+    name, _, number = text.partition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if name not in _DTYPES or not 0 <= value < float("inf"):
+        raise UserError(f"--tolerance-of {text}: expected {'|'.join(_DTYPES)}=NUMBER, such as float32=1e-3")
+    return name, value
 
 
 def _waiting(text: str) -> Any:

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
-from ._types import Outcome
+from ._types import EvalSettings, Outcome
 
 _CHUNK = 1 << 17
 """Elements compared at a time: some ten float64 temporaries of 1 MB, which stay in cache whatever the output's size."""
@@ -67,6 +67,11 @@ class TolerancePolicy:
         if name == "default":
             return TolerancePolicy()
         raise ValueError(f"unknown tolerance policy {name!r}: use default, kernelgym or kernelbench")
+
+    @staticmethod
+    def from_settings(settings: EvalSettings) -> TolerancePolicy:
+        """The named policy with the settings' single tolerances in place of its own."""
+        return replace(TolerancePolicy.from_name(settings.tolerance), **settings.tolerance_overrides)
 
     def of(self, dtype: torch.dtype) -> float:
         """The tolerance of a floating or complex dtype."""

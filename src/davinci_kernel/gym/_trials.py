@@ -72,7 +72,7 @@ def check_evidence(reference: Reference, subject: Subject, sets: list[InputSet],
         ghost = None
     else:
         expected = reference.expected(chosen)
-        if compare_outputs(expected.value, ghost, TolerancePolicy.from_name(settings.tolerance)) is None:
+        if compare_outputs(expected.value, ghost, TolerancePolicy.from_settings(settings)) is None:
             raise Rejection(
                 Outcome.HACK, "the output is the same without its own kernels: they compute nothing", "ghost"
             )
@@ -107,7 +107,7 @@ def expect_equal(
 
     ``as_loaded``: the values were computed from the inputs that the reference has loaded now, a patched set.
     """
-    policy = TolerancePolicy.from_name(settings.tolerance)
+    policy = TolerancePolicy.from_settings(settings)
     known = None if as_loaded else chosen.oracle
     mismatch = compare_outputs(expected, actual, policy, known)
     if mismatch is None or mismatch.outcome is not Outcome.WRONG_VALUE or known is not None or not policy.scaled:

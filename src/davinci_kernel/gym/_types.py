@@ -63,6 +63,8 @@ class EvalSettings(BaseModel):
     """Extra trials: inputs x3, x0.01, negated, shifted, and identity-valued parameters randomised."""
     tolerance: Literal["default", "kernelbench", "kernelgym"] = "default"
     """Tolerance policy; `default` is 1e-4 for float32, 1e-2 for half types, scaled by the output."""
+    tolerance_overrides: dict[Literal["float64", "float32", "half", "float8"], float] = {}
+    """Tolerances by dtype that replace the policy's; `half` is float16 and bfloat16."""
     baseline: Literal["eager", "compile", "max-autotune"] = "eager"
     """What the candidate is timed against: the reference as it is, or under torch.compile."""
     measure: bool = True
