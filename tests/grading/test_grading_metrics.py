@@ -14,6 +14,7 @@ from davinci_kernel.grading import (
     render_table,
     summarise,
 )
+from davinci_kernel.grading._table import table_rows
 from davinci_kernel.gym import Outcome, Verdict
 
 
@@ -79,6 +80,7 @@ def test_counts(mixed):
         "infra_errors": 1,
         "invalid_references": 1,
         "too_noisy": 1,
+        "defective_tasks": 0,
     }
 
 
@@ -199,3 +201,16 @@ def test_a_graded_turn_keeps_the_verdicts_figures():
     graded = GradedTurn.of(2, verdict, "class ModelNew: ...")
     assert graded.measured_speedup == 1.5
     assert (graded.turn, graded.coverage, graded.compiled, graded.code) == (2, 0.9, True, "class ModelNew: ...")
+
+
+def test_figures_are_given_without_defective_tasks_too():
+    right = GradedTurn(turn=0, outcome=Outcome.CORRECT, compiled=True, speedup=2.0)
+    wrong = GradedTurn(turn=0, outcome=Outcome.WRONG_VALUE, compiled=True)
+    rows = [row(right, task="a"), row(wrong, task="b"), row(right, task="c").model_copy(update={"defective": True})]
+    summary = summarise(rows)
+    assert summary.last["correct"].value == pytest.approx(2 / 3)
+    assert summary.without_defective["correct"].value == 0.5
+    assert (summary.n.tasks, summary.n.defective_tasks) == (3, 1)
+    cells = dict(table_rows({"m": summary}))
+    assert cells["defective tasks"] == ["1 of 3"]
+    assert cells["without defective: correct"][0].startswith("0.500")

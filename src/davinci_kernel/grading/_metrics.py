@@ -123,6 +123,7 @@ def count(rows: Sequence[GradeRow]) -> Counts:
         infra_errors=faults.count(Outcome.INFRA_ERROR),
         invalid_references=faults.count(Outcome.INVALID_REFERENCE),
         too_noisy=sum(turn is not None and turn.correct and turn.too_noisy for turn in graded_last),
+        defective_tasks=len({row.task_id for row in rows if row.defective}),
     )
 
 
@@ -136,6 +137,7 @@ def summarise(rows: Iterable[GradeRow], seed: int = 0, finished: str = "") -> Gr
         best_by_turn=best_by_turn(rows, seed),
         pass_at_k=pass_at_ks(rows, lambda turn: turn is not None and turn.correct, seed),
         fast_1_at_k=pass_at_ks(rows, lambda turn: is_fast(turn, 1.0), seed),
+        without_defective=metrics([row for row in rows if not row.defective], GradeRow.last, seed),
         levels={
             str(level): metrics([row for row in rows if row.level == level], GradeRow.last, seed) for level in levels
         },

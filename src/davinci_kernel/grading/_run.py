@@ -17,7 +17,7 @@ from davinci_kernel.gym import EvalSettings, Gym
 from davinci_kernel.llm import LLM, SamplingParams
 from davinci_kernel.rollout import run_episode
 from davinci_kernel.skills import LibraryView, Skill, SkillLibrary
-from davinci_kernel.tasks import Task
+from davinci_kernel.tasks import Task, known_defects
 
 from ._metrics import is_fast, summarise
 from ._record import Pair, RowLog, claim, write_summary
@@ -82,7 +82,15 @@ async def grade(
         turns = tuple(GradedTurn.of(turn.index, turn.verdict, turn.code) for turn in episode.turns)
         names = tuple(s.name for s in skills)
         log.append(
-            GradeRow(task_id=task.task_id, name=task.name, level=task.level, sample=sample, skills=names, turns=turns)
+            GradeRow(
+                task_id=task.task_id,
+                name=task.name,
+                level=task.level,
+                sample=sample,
+                defective=bool(known_defects(task)),
+                skills=names,
+                turns=turns,
+            )
         )
         report()
 

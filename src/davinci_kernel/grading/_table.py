@@ -9,6 +9,8 @@ from rich.table import Table
 from ._metrics import GEOMETRIC, SHARES
 from ._types import Estimate, GradeSummary
 
+_NONE = Estimate(value=0.0, low=0.0, high=0.0, n=0)
+
 
 def cell(estimate: Estimate) -> str:
     """``value [low, high]``, or a dash where there was nothing to take the figure of."""
@@ -20,6 +22,11 @@ def table_rows(summaries: Mapping[str, GradeSummary]) -> list[tuple[str, list[st
     rows = [(name, [cell(s.last[name]) for s in summaries.values()]) for name in (*SHARES, *GEOMETRIC)]
     for name in ("correct", "fast_1", "geomean_speedup"):
         rows.append((f"best turn: {name}", [cell(s.best[name]) for s in summaries.values()]))
+    for name in ("correct", "fast_1", "geomean_speedup"):
+        rows.append(
+            (f"without defective: {name}", [cell(s.without_defective.get(name, _NONE)) for s in summaries.values()])
+        )
+    rows.append(("defective tasks", [f"{s.n.defective_tasks} of {s.n.tasks}" for s in summaries.values()]))
     rows.append(("tasks × samples graded", [f"{s.n.graded} of {s.n.rows}" for s in summaries.values()]))
     rows.append(("infrastructure errors", [str(s.n.infra_errors) for s in summaries.values()]))
     return rows

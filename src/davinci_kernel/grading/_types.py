@@ -49,6 +49,8 @@ class GradeRow(BaseModel):
     name: str = ""
     level: int | None = None
     sample: int
+    defective: bool = False
+    """On the list of tasks that no verdict can referee (`davinci_kernel.tasks.known_defects`)."""
     skills: tuple[str, ...] = ()
     """Skills that the policy had in its prompt."""
     turns: tuple[GradedTurn, ...] = ()
@@ -100,6 +102,8 @@ class Counts(BaseModel):
     infra_errors: int
     invalid_references: int
     too_noisy: int
+    defective_tasks: int = 0
+    """Of `tasks`: on the list of defective ones."""
 
 
 class GradeSummary(BaseModel):
@@ -117,6 +121,8 @@ class GradeSummary(BaseModel):
     """Chance that one of k samples is correct and faster than the reference (last turn), by k."""
     levels: dict[str, dict[str, Estimate]] = Field(default_factory=dict)
     """Last turn's metrics of each level."""
+    without_defective: dict[str, Estimate] = Field(default_factory=dict)
+    """Last turn's metrics without the defective tasks."""
     n: Counts
     finished: str = ""
     """UTC time at which the run was complete."""

@@ -71,7 +71,8 @@ class TolerancePolicy:
     @staticmethod
     def from_settings(settings: EvalSettings) -> TolerancePolicy:
         """The named policy with the settings' single tolerances in place of its own."""
-        return replace(TolerancePolicy.from_name(settings.tolerance), **settings.tolerance_overrides)
+        single: dict[str, Any] = {**settings.tolerance_overrides}
+        return replace(TolerancePolicy.from_name(settings.tolerance), **single)
 
     def of(self, dtype: torch.dtype) -> float:
         """The tolerance of a floating or complex dtype."""

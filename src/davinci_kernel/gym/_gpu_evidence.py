@@ -163,7 +163,8 @@ class LaunchHooks:
             if not hooks.ghost:
                 original(graph)
 
-        torch.cuda.CUDAGraph.replay = replay  # type: ignore[method-assign]
+        replaced: Any = torch.cuda.CUDAGraph
+        replaced.replay = replay
 
 
 def _defined_by_candidate(kernel: Any) -> bool:

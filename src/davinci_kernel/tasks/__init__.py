@@ -1,6 +1,7 @@
 """Tasks: KernelBench-format problems, their loaders, a built-in suite, a generator."""
 
 from ._audit import AuditRow, Finding, FindingName, GradingTolerance, audit_tasks, count_findings
+from ._defective import known_defects
 from ._generator import GeneratorSpec, Split, generate_task, with_constants
 from ._loaders import load_reference_file, load_tasks, read_source
 from ._operators import OPERATORS, Operator
@@ -23,6 +24,7 @@ __all__ = [
     "audit_tasks",
     "count_findings",
     "generate_task",
+    "known_defects",
     "load_reference_file",
     "load_suite",
     "load_tasks",
