@@ -71,7 +71,7 @@ class TolerancePolicy:
     @staticmethod
     def from_settings(settings: EvalSettings) -> TolerancePolicy:
         """The named policy with the settings' single tolerances in place of its own."""
-        single: dict[str, Any] = {**settings.tolerance_overrides}
+        single: dict[str, Any] = {str(name): value for name, value in settings.tolerance_overrides.items()}
         return replace(TolerancePolicy.from_name(settings.tolerance), **single)
 
     def of(self, dtype: torch.dtype) -> float:
