@@ -92,3 +92,21 @@ def test_doctor_names_the_layers(files):
     assert done.returncode == 0, done.stderr
     for word in ("compiler", "backend cpp", "torch", "sandbox", "CUDA"):
         assert word in done.stdout
+
+
+def test_doctor_prints_instructions_as_they_are(monkeypatch, capsys):
+    """Brackets are an extra's name, not markup."""
+    import davinci_kernel.gym
+    from davinci_kernel.cli import main
+
+    monkeypatch.setattr(
+        davinci_kernel.gym, "missing_package", lambda backend: f"pip install 'davinci-kernel[{backend}]'"
+    )
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("sys.argv", ["davinci", "doctor"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert not stopped.value.code
+    shown = capsys.readouterr().out
+    assert "davinci-kernel[triton]" in shown
+    assert "davinci-kernel[cuda]" in shown

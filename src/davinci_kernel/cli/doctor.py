@@ -21,10 +21,11 @@ def register(app: typer.Typer) -> None:
         """Show backends, compilers, sandbox layers, cores, PyTorch and CUDA of this machine."""
         from rich.console import Console
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(show_header=False, box=None)
         for name, fact in _facts():
-            table.add_row(name, fact)
+            table.add_row(name, Text(fact))
         Console().print(table)
 
 

@@ -82,9 +82,8 @@ class CudaDevice(CpuDevice):
         super().__init__(now)
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
-        torch.cuda._cached_device_count = (
-            torch._C._cuda_getDeviceCount()
-        )  # torch asks NVML, which does not survive a fork
+        # torch would ask NVML, which does not survive a fork.
+        torch.cuda._cached_device_count = torch._C._cuda_getDeviceCount()
         torch.cuda.init()
         self._event: Any = torch._C._CudaEventBase
         self._wait_for_device: Any = torch._C._cuda_synchronize
