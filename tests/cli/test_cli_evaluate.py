@@ -1,5 +1,6 @@
 """`davinci evaluate` and `davinci doctor` as a user calls them."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -67,7 +68,12 @@ def test_readable_verdict_of_a_wrong_candidate_exits_0(files):
         (REFERENCE, ["ref.py", "missing.py"], "missing.py: no such file"),
         (REFERENCE, [".", "cand.py"], "is a directory"),
         (REFERENCE, ["ref.py", "cand.py", "--backend", "metal"], "--backend metal"),
-        (REFERENCE, ["ref.py", "cand.py", "--backend", "triton"], "backend triton: triton is not installed"),
+        pytest.param(
+            REFERENCE,
+            ["ref.py", "cand.py", "--backend", "cuda"],
+            "backend cuda: cuda.bindings is not installed; pip install 'davinci-kernel[cuda]'",
+            marks=pytest.mark.skipif(importlib.util.find_spec("cuda") is not None, reason="the extra is installed"),
+        ),
         (REFERENCE, ["ref.py", "cand.py", "--tolerance", "none"], "--tolerance none"),
         (REFERENCE, ["ref.py", "cand.py", "--tolerance-of", "float32=lots"], "--tolerance-of float32=lots"),
         (REFERENCE, ["ref.py", "cand.py", "--tolerance-of", "int8=1"], "--tolerance-of int8=1"),

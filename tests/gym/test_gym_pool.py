@@ -210,8 +210,9 @@ class ModelNew(torch.nn.Module):
     assert "weight" in renamed.message
 
 
-def test_other_backends_are_refused(judge):
-    with pytest.raises(UserError, match="backend triton: triton is not installed"):
+def test_a_backend_whose_package_is_missing_is_refused(judge, monkeypatch):
+    monkeypatch.setattr("davinci_kernel.gym._pool._NEEDED", {"triton": (("no_such_package.part", "triton"),)})
+    with pytest.raises(UserError, match=r"backend triton: no_such_package.part is not installed.*\[triton\]"):
         judge.loop.run_until_complete(
             judge.pool.evaluate(Task("t", REFERENCE), Candidate(code=KERNEL, backend="triton"))
         )
