@@ -189,6 +189,8 @@ def main() -> None:
     finally:
         server.kill_all()
         server.kill_strays()
+        sys.stderr.flush()
+        os._exit(0)  # libraries that torch has imported report their leaks at an ordinary exit
 
 
 if __name__ == "__main__":
