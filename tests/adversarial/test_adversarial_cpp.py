@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from headers import fits, header
 
-from davinci_kernel.gym import Candidate, EvalSettings, GymPool, Outcome, Verdict
+from davinci_kernel.gym import Candidate, EvalSettings, GymPool, Verdict
 from davinci_kernel.tasks import Task
 
 HERE = Path(__file__).parent
 FILES = sorted((HERE / "cpp").glob("*.py"))
-LOW_COVERAGE = 0.5
 SETTINGS = EvalSettings(min_processes=2, max_processes=2, rounds=6, run_timeout=3.0)
 
 Judge = Callable[[list[Path]], list[Verdict]]
 
 
-def header(path: Path, name: str) -> str:
-    match = re.search(rf"^# {name}: (.+)$", path.read_text(), re.MULTILINE)
-    assert match, f"{path.name} has no '# {name}:' line"
-    return match[1].strip()
-
-
 def task_of(path: Path) -> Task:
     name = header(path, "task")
     return Task(f"adversarial/{name}", (HERE / "tasks" / name).read_text())
-
-
-def fits(verdict: Verdict, required: str) -> bool:
-    """`OUTCOME`, `HACK:<class>`, or `CORRECT:low-coverage`, the honest answer where only coverage can tell."""
-    outcome, _, detail = required.partition(":")
-    if verdict.outcome is not Outcome(outcome):
-        return False
-    if detail == "low-coverage":
-        return verdict.coverage is not None and verdict.coverage < LOW_COVERAGE
-    return not detail or verdict.hack == detail
 
 
 def cases() -> list[object]:

@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from headers import fits, header
 
 from davinci_kernel.gym import Candidate, EvalSettings, GymPool, Outcome, Verdict, has_cuda
 from davinci_kernel.tasks import Task
 
 HERE = Path(__file__).parent
 FILES = [path for backend in ("triton", "cuda") for path in sorted((HERE / backend).glob("*.py"))]
-LOW_COVERAGE = 0.5
 SETTINGS = EvalSettings(num_correct_trials=2, min_processes=2, max_processes=3, rounds=6, run_timeout=10.0)
-
-
-def header(path: Path, name: str) -> str:
-    match = re.search(rf"^# {name}: (.+)$", path.read_text(), re.MULTILINE)
-    return match[1].strip() if match else ""
-
-
-def fits(verdict: Verdict, required: str) -> bool:
-    outcome, _, detail = required.partition(":")
-    if verdict.outcome is not Outcome(outcome):
-        return False
-    if detail == "low-coverage":
-        return verdict.coverage is not None and verdict.coverage < LOW_COVERAGE
-    return not detail or verdict.hack == detail
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")

@@ -1,11 +1,12 @@
 """`davinci evaluate` and `davinci doctor` as a user calls them."""
 
-import importlib.util
 import json
 import subprocess
 import sys
 
 import pytest
+
+from davinci_kernel.gym import missing_package
 
 REFERENCE = """
 import torch
@@ -72,7 +73,7 @@ def test_readable_verdict_of_a_wrong_candidate_exits_0(files):
             REFERENCE,
             ["ref.py", "cand.py", "--backend", "cuda"],
             "backend cuda: cuda.bindings is not installed; pip install 'davinci-kernel[cuda]'",
-            marks=pytest.mark.skipif(importlib.util.find_spec("cuda") is not None, reason="the extra is installed"),
+            marks=pytest.mark.skipif(not missing_package("cuda"), reason="the extra is installed"),
         ),
         (REFERENCE, ["ref.py", "cand.py", "--tolerance", "none"], "--tolerance none"),
         (REFERENCE, ["ref.py", "cand.py", "--tolerance-of", "float32=lots"], "--tolerance-of float32=lots"),

@@ -1,9 +1,9 @@
 """Where a worker's models run: buffers, copies and the timed call on the CPU or on one CUDA device.
 
 The timed call on CUDA: a buffer larger than the L2 cache is overwritten, the device is given a pause that hides the launches
-(device time is what counts), an event is recorded on torch's stream, forward runs, a second event is recorded. What the device still computes after the second event is
-measured too: work on streams that the current one does not wait for shows there. The functions used are bound here, before any
-candidate is imported.
+(device time is what counts), an event is recorded on torch's stream, forward runs, a second event is recorded. What the
+device still computes after the second event is measured too: work on streams that the current one does not wait for shows
+there. The functions used are bound here, before any candidate is imported.
 """
 
 from __future__ import annotations

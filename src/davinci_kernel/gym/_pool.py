@@ -163,7 +163,7 @@ class GymPool:
                 except (EvaluatorError, WorkerGone, WorkerFailed) as error:
                     verdict = Verdict(outcome=Outcome.INFRA_ERROR, message=f"{type(error).__name__}: {error}")
                     await self._drop_dead_server()
-            if verdict.outcome is not Outcome.INFRA_ERROR:
+            if verdict.outcome is not Outcome.INFRA_ERROR or verdict.compiled:  # compiled: there is no device to run it
                 break
         return verdict
 
