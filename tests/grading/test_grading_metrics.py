@@ -81,6 +81,14 @@ def test_counts(mixed):
         "invalid_references": 1,
         "too_noisy": 1,
         "defective_tasks": 0,
+        "turn_outcomes": {
+            "COMPILE_ERROR": 1,
+            "CORRECT": 4,
+            "HACK": 1,
+            "INFRA_ERROR": 1,
+            "INVALID_REFERENCE": 1,
+            "WRONG_VALUE": 1,
+        },
     }
 
 
@@ -135,8 +143,8 @@ def test_a_row_with_a_fault_in_any_turn_is_left_out():
 
 def test_levels_apart():
     rows = [row(turn(speedup=2.0), level=1), row(turn("TIMEOUT"), task="b", level=2)]
-    levels = summarise(rows).levels
-    assert {level: found["fast_1"].value for level, found in levels.items()} == {"1": 1.0, "2": 0.0}
+    subsets = summarise(rows).subsets
+    assert [subsets[f"level {level}"].last["fast_1"].value for level in (1, 2)] == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +217,7 @@ def test_figures_are_given_without_defective_tasks_too():
     rows = [row(right, task="a"), row(wrong, task="b"), row(right, task="c").model_copy(update={"defective": True})]
     summary = summarise(rows)
     assert summary.last["correct"].value == pytest.approx(2 / 3)
-    assert summary.without_defective["correct"].value == 0.5
+    assert summary.subsets["without defective"].last["correct"].value == 0.5
     assert (summary.n.tasks, summary.n.defective_tasks) == (3, 1)
     cells = dict(table_rows({"m": summary}))
     assert cells["defective tasks"] == ["1 of 3"]

@@ -2,15 +2,17 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
 from davinci_kernel.agents import selection_answer
 from davinci_kernel.config import RolloutConfig, SkillConfig
 from davinci_kernel.errors import UserError
-from davinci_kernel.grading import GradeRow, episode_seed, grade, read_summary
+from davinci_kernel.grading import GradeRow, Price, Scaling, episode_seed, grade, kept_turns, read_summary
 from davinci_kernel.gym import EvalSettings, Outcome, Verdict
 from davinci_kernel.llm import Completion
+from davinci_kernel.rollout import Turn
 from davinci_kernel.skills import Skill, SkillLibrary
 from davinci_kernel.tasks import Task
 
@@ -118,14 +120,75 @@ def test_resumes_after_a_failure_without_repeating_finished_episodes(tmp_path):
     assert summary.n.rows == 4
 
 
-def test_a_torn_last_line_is_played_again(tmp_path):
+def test_torn_last_lines_are_made_good(tmp_path):
     run(tmp_path, RecordedGym({"softmax": 2.0, "gelu": 0.5}))
-    path = tmp_path / "results.jsonl"
-    path.write_bytes(path.read_bytes()[:-20])
-    gym = RecordedGym({"softmax": 2.0, "gelu": 0.5})
-    assert run(tmp_path, gym).n.rows == 4
+    for name, played_again in (("results.jsonl", 0), ("turns.jsonl", 0)):
+        path = tmp_path / name
+        path.write_bytes(path.read_bytes()[:-20])
+        gym = RecordedGym({"softmax": 2.0, "gelu": 0.5})
+        assert run(tmp_path, gym).n.rows == 4
+        assert len(gym.judged) == played_again
+        assert len(rows_of(tmp_path)) == 4
+
+
+class FailingGym(RecordedGym):
+    """Raises at its n-th request."""
+
+    def __init__(self, results, at):
+        super().__init__(results)
+        self.at = at
+
+    async def evaluate(self, task, candidate, settings=None, *, fresh=False):
+        if len(self.judged) + 1 == self.at:
+            raise UserError("server is gone")
+        return await super().evaluate(task, candidate, settings, fresh=fresh)
+
+
+def test_an_interrupted_episode_continues_at_its_next_turn(tmp_path):
+    """Three turns; the first run dies at the third: the second run plays that turn alone, as if never interrupted."""
+    one = {"tasks": TASKS[:1], "samples": 1, "turns": 3}
+    with pytest.raises(UserError, match="server is gone"):
+        run(tmp_path / "cut", FailingGym({"softmax": 2.0}, at=3), **one)
+    llm, gym = ScriptedLLM(), RecordedGym({"softmax": 2.0})
+    run(tmp_path / "cut", gym, llm, **one)
+    whole = ScriptedLLM()
+    run(tmp_path / "whole", RecordedGym({"softmax": 2.0}), whole, **one)
     assert len(gym.judged) == 1
-    assert len(rows_of(tmp_path)) == 4
+    assert llm.prompts == whole.prompts[2:]
+    (cut,), (uncut,) = rows_of(tmp_path / "cut"), rows_of(tmp_path / "whole")
+    assert [t.code for t in cut.turns] == [t.code for t in uncut.turns]
+
+
+def test_scaling_iterations_start_from_the_kept_turns(tmp_path):
+    """2 turns x 2 iterations, one turn kept: turn 3 sees system, user, and the kept answer with its feedback."""
+    llm = ScriptedLLM()
+    scaling = Scaling(iterations=2, keep=1)
+    run(tmp_path, RecordedGym({"softmax": 2.0}), llm, tasks=TASKS[:1], samples=1, turns=2, scaling=scaling)
+    assert [len(messages) for messages, _, _ in llm.prompts] == [2, 4, 4, 6]
+    assert [t.turn for t in rows_of(tmp_path)[0].turns] == [0, 1, 2, 3]
+
+
+def played(index, reward):
+    return Turn(index=index, verdict=Verdict(outcome=Outcome.WRONG_VALUE), reward=reward)
+
+
+def test_kept_turns_best_and_last():
+    turns = [played(0, 1.0), played(1, 3.0), played(2, None), played(3, 2.0), played(4, 1.0)]
+    assert [t.index for t in kept_turns(turns, Scaling(keep=3))] == [0, 1, 3]
+    assert [t.index for t in kept_turns(turns, Scaling(keep=2, keep_by="last"))] == [3, 4]
+    assert kept_turns(turns, Scaling(keep=0, keep_by="last")) == []
+
+
+def test_tokens_and_dollars_add_up(tmp_path):
+    class Counting(ScriptedLLM):
+        async def chat(self, messages, params, tools=None):
+            answer = await super().chat(messages, params, tools)
+            return replace(answer, usage={"prompt_tokens": 100, "completion_tokens": 10})
+
+    price = Price(prompt=2.0, completion=30.0)
+    spent = run(tmp_path, RecordedGym({"softmax": 2.0, "gelu": 0.5}), Counting(), turns=2, price=price).spent
+    assert (spent.prompt_tokens, spent.completion_tokens) == (800, 80)
+    assert spent.dollars == pytest.approx(8 * (100 * 2 + 10 * 30) / 1e6)
 
 
 def test_episodes_lost_to_infrastructure_are_played_again(tmp_path):

@@ -32,6 +32,13 @@ def grade(
     levels: Annotated[list[int] | None, typer.Option("--level", help="Keep this level; may be repeated.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="Episodes per task.")] = 8,
     turns: Annotated[int, typer.Option(min=1, help="Turns per episode.")] = 3,
+    iterations: Annotated[
+        int, typer.Option(min=1, help="Sequential test-time scaling: iterations of --turns turns each.")
+    ] = 1,
+    keep: Annotated[int, typer.Option(min=0, help="Turns of the history that a new iteration sees.")] = 4,
+    keep_by: Annotated[
+        Literal["best", "last"], typer.Option(help="Which of them: best by reward, or the last.")
+    ] = "best",
     library: Annotated[Path | None, typer.Option(help="Skills for the policy: a run's skills/ folder.")] = None,
     skill_mode: Annotated[
         Literal["agent", "bm25"], typer.Option(help="Who chooses among them: the selection agent, or BM25 alone.")
@@ -42,6 +49,11 @@ def grade(
     top_p: Annotated[float, typer.Option(min=0.01, max=1)] = 0.95,
     max_response_tokens: Annotated[int, typer.Option(min=1, help="New tokens per turn.")] = 8192,
     correct_trials: Annotated[int, typer.Option(min=1, max=100, help="Correctness trials per kernel.")] = 5,
+    baseline: Annotated[
+        Literal["eager", "compile", "max-autotune"], typer.Option(help="What kernels are timed against.")
+    ] = "eager",
+    price_in: Annotated[float, typer.Option(min=0, help="Dollars per million prompt tokens.")] = 0.0,
+    price_out: Annotated[float, typer.Option(min=0, help="Dollars per million answer tokens.")] = 0.0,
     backend: Annotated[Literal["cpp", "triton", "cuda"], typer.Option(help="What the model writes.")] = "cpp",
     device: Annotated[str, typer.Option(help="`auto`, `cpu`, `cuda` ... of the model.")] = "auto",
     openai_base_url: Annotated[
@@ -56,7 +68,7 @@ def grade(
     from rich.console import Console
 
     from davinci_kernel.config import GymConfig, RolloutConfig, SkillConfig, TasksConfig, validated
-    from davinci_kernel.grading import render_table
+    from davinci_kernel.grading import Price, Scaling, render_table
     from davinci_kernel.tasks import load_tasks
 
     source = {"source": tasks, "split": split, "limit": limit, "levels": tuple(levels or ())}
@@ -68,7 +80,7 @@ def grade(
         "max_response_tokens": max_response_tokens,
         "backend": backend,
     }
-    judging = {"num_correct_trials": correct_trials, "cache_verdicts": False}
+    judging = {"num_correct_trials": correct_trials, "cache_verdicts": False, "baseline": baseline}
     out_dir = out or Path("runs") / "grades" / (Path(model_path).name or "model")
     summary = _run(
         model_path,
@@ -80,6 +92,8 @@ def grade(
         skill=validated(SkillConfig, {"mode": skill_mode}, "--skill-mode"),
         gym_config=validated(GymConfig, judging, "gym"),
         library=_library(library),
+        scaling=Scaling(iterations=iterations, keep=keep, keep_by=keep_by),
+        price=Price(prompt=price_in, completion=price_out),
         device=device,
         openai_base_url=openai_base_url,
     )

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from davinci_kernel.gym import Outcome
 
 from ._bootstrap import ratio_estimate
-from ._types import Counts, Estimate, GradedTurn, GradeRow, GradeSummary, TurnPoint
+from ._types import Counts, Estimate, Figures, GradedTurn, GradeRow, GradeSummary, Spent, TurnPoint
 
 THRESHOLDS = (1.0, 1.2, 1.5, 2.0, 3.0)
 
@@ -124,23 +125,49 @@ def count(rows: Sequence[GradeRow]) -> Counts:
         invalid_references=faults.count(Outcome.INVALID_REFERENCE),
         too_noisy=sum(turn is not None and turn.correct and turn.too_noisy for turn in graded_last),
         defective_tasks=len({row.task_id for row in rows if row.defective}),
+        turn_outcomes=dict(sorted(Counter(turn.outcome.value for row in rows for turn in row.turns).items())),
+    )
+
+
+def figures(rows: Sequence[GradeRow], seed: int = 0) -> Figures:
+    """Every metric of the last turn, of the best single turn, and of each episode's best turn."""
+
+    def pick_turn(number: int) -> Pick:
+        return lambda row: row.at(number - 1)
+
+    def rank(number: int) -> tuple[float, float, int]:
+        picked = [pick_turn(number)(row) for row in rows if row.fault is None]
+        return (
+            sum(is_fast(turn, 1.0) for turn in picked),
+            sum(turn is not None and turn.correct for turn in picked),
+            -number,
+        )
+
+    number = max(range(1, max((len(row.turns) for row in rows), default=0) + 1), key=rank, default=0)
+    return Figures(
+        last=metrics(rows, GradeRow.last, seed),
+        best_turn=metrics(rows, pick_turn(number), seed) if number else {},
+        best_turn_number=number,
+        best=metrics(rows, GradeRow.best, seed),
     )
 
 
 def summarise(rows: Iterable[GradeRow], seed: int = 0, finished: str = "") -> GradeSummary:
     """All figures of one run. Rows may come in any order: the result does not depend on it."""
     rows = sorted(rows, key=lambda row: (row.task_id, row.sample))
-    levels = sorted({row.level for row in rows if row.level is not None})
+    sound = [row for row in rows if not row.defective]
+    subsets = {"without defective": sound}
+    for level in sorted({row.level for row in rows if row.level is not None}):
+        subsets[f"level {level}"] = [row for row in rows if row.level == level]
+        subsets[f"level {level} without defective"] = [row for row in sound if row.level == level]
+    everything = figures(rows, seed)
     return GradeSummary(
-        last=metrics(rows, GradeRow.last, seed),
-        best=metrics(rows, GradeRow.best, seed),
+        **{name: getattr(everything, name) for name in Figures.model_fields},
         best_by_turn=best_by_turn(rows, seed),
         pass_at_k=pass_at_ks(rows, lambda turn: turn is not None and turn.correct, seed),
         fast_1_at_k=pass_at_ks(rows, lambda turn: is_fast(turn, 1.0), seed),
-        without_defective=metrics([row for row in rows if not row.defective], GradeRow.last, seed),
-        levels={
-            str(level): metrics([row for row in rows if row.level == level], GradeRow.last, seed) for level in levels
-        },
+        subsets={name: figures(chosen, seed) for name, chosen in subsets.items()},
+        spent=sum((row.spent for row in rows), Spent()),
         n=count(rows),
         finished=finished,
     )

@@ -1,16 +1,19 @@
-"""The files of a grading run: ``grade.json`` (its caliber), ``results.jsonl`` (a row per episode), ``summary.json``."""
+"""The files of a grading run: ``grade.json`` (its caliber), ``turns.jsonl`` (a line per finished turn, from which an
+interrupted episode continues), ``results.jsonl`` (a row per finished episode), ``summary.json``."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from davinci_kernel.errors import UserError
+from davinci_kernel.rollout import Turn
 
-from ._types import GradeRow, GradeSummary
+from ._types import GradeRow, GradeSummary, Spent
 
 Pair = tuple[str, int]
 """(task_id, sample)."""
@@ -36,35 +39,80 @@ def claim(out_dir: Path, caliber: dict[str, Any]) -> None:
     _write(path, caliber)
 
 
-class RowLog:
-    """Append-only ``results.jsonl``: a row that was appended survives a kill; a torn last line is cut off.
+class TurnRecord(BaseModel):
+    """One line of ``turns.jsonl``: a finished turn with its whole verdict.
 
-    A pair may be appended again (an episode lost to infrastructure is repeated): its newest row counts.
+    `turn` is without prompt ids and log-probabilities: a resumed episode renders the prompt again.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.rows: dict[Pair, GradeRow] = {}
+    model_config = ConfigDict(frozen=True)
+    task_id: str
+    sample: int
+    skills: tuple[str, ...] = ()
+    spent: Spent = Spent()
+    turn: Turn
+
+
+LineT = TypeVar("LineT", bound=BaseModel)
+
+
+class AppendLog(Generic[LineT]):
+    """An append-only file of JSON lines: what was appended survives a kill; a torn last line is cut off.
+
+    Raises:
+        UserError: a line that is no `schema`, as ``file:line``.
+    """
+
+    def __init__(self, path: Path, schema: type[LineT]) -> None:
         text = path.read_bytes() if path.exists() else b""
         whole = text[: text.rfind(b"\n") + 1]
+        self.lines: list[LineT] = []
         for number, line in enumerate(whole.decode("utf-8", "replace").split("\n")[:-1], start=1):
             try:
-                row = GradeRow.model_validate_json(line)
+                self.lines.append(schema.model_validate_json(line))
             except ValidationError:
                 raise UserError(
-                    f"{path}:{number}: not a graded row; remove the line or choose another out directory"
+                    f"{path}:{number}: not a line of a grading run; remove it or choose another out directory"
                 ) from None
-            self.rows[row.task_id, row.sample] = row
         self._file = path.open("ab")
         self._file.truncate(len(whole))
 
-    def append(self, row: GradeRow) -> None:
-        self._file.write(row.model_dump_json().encode() + b"\n")
+    def append(self, line: LineT) -> None:
+        self._file.write(line.model_dump_json().encode() + b"\n")
         self._file.flush()
-        self.rows[row.task_id, row.sample] = row
+        self.lines.append(line)
 
     def close(self) -> None:
         self._file.close()
+
+
+def newest_rows(lines: Iterable[GradeRow]) -> dict[Pair, GradeRow]:
+    """Rows by (task, sample); of two, the later: an episode lost to infrastructure was repeated."""
+    return {(row.task_id, row.sample): row for row in lines}
+
+
+def read_rows(path: Path) -> list[GradeRow]:
+    """The rows of a ``results.jsonl``, newest of each pair, without opening it for writing; a torn last line is left out.
+
+    Raises:
+        UserError: no such file, or a line that is no row.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file; expected the directory of a grading run") from None
+    rows = []
+    for number, line in enumerate(text.split("\n")[:-1], start=1):
+        try:
+            rows.append(GradeRow.model_validate_json(line))
+        except ValidationError as error:
+            raise UserError(f"{path}:{number}: not a graded row: {error.errors()[0]['msg']}") from None
+    return list(newest_rows(rows).values())
+
+
+def read_caliber(out_dir: Path) -> dict[str, Any]:
+    """The ``grade.json`` of a grading run. Raises UserError for another folder."""
+    return _read_json(out_dir / "grade.json")
 
 
 def write_summary(out_dir: Path, summary: GradeSummary) -> None:

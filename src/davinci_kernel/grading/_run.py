@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from davinci_kernel.config import RolloutConfig, SkillConfig
 from davinci_kernel.errors import UserError
 from davinci_kernel.gym import EvalSettings, Gym
 from davinci_kernel.llm import LLM, SamplingParams
-from davinci_kernel.rollout import run_episode
+from davinci_kernel.rollout import PolicyDialogue, Turn, usage_of
 from davinci_kernel.skills import LibraryView, Skill, SkillLibrary
 from davinci_kernel.tasks import Task, known_defects
 
 from ._metrics import is_fast, summarise
-from ._record import Pair, RowLog, claim, write_summary
-from ._types import GradedTurn, GradeRow, GradeSummary
+from ._record import AppendLog, Pair, TurnRecord, claim, newest_rows, write_summary
+from ._scaling import Scaling, play_episode
+from ._types import GradedTurn, GradeRow, GradeSummary, Price, Spent
 
 Progress = Callable[[int, int, str], None]
 """Called with (finished episodes, all episodes, running figures as text)."""
@@ -40,18 +42,22 @@ async def grade(
     model: str = "",
     library: SkillLibrary | None = None,
     skill: SkillConfig | None = None,
+    scaling: Scaling | None = None,
+    price: Price | None = None,
     concurrency: int = 64,
     progress: Progress | None = None,
 ) -> GradeSummary:
     """Play `samples` episodes per task, judge every turn, and write the run to `out_dir`.
 
-    Finished (task, sample) pairs are not played again, except those lost to infrastructure. Every pair has its own
-    seed, so neither order nor interruption changes what it samples.
+    Finished turns are not played again, except those lost to infrastructure. Every pair has its own seed, so neither
+    order nor interruption changes what it samples.
 
     Args:
         gym: should not answer from a cache of verdicts: two samples of the same code are two measurements.
         model: name or path of the model, for the record.
         library: skills for the policy's prompt; chosen per (task, sample) as `skill.mode` says. None: no skills.
+        scaling: sequential test-time scaling; None: one iteration.
+        price: of the model's tokens, for the record.
         concurrency: episodes in flight.
 
     Raises:
@@ -60,38 +66,71 @@ async def grade(
     _check(tasks, samples)
     skill = skill or SkillConfig.model_validate({})
     view = library.view() if library is not None else None
-    claim(out_dir, _caliber(tasks, model, rollout, settings, seed, view, skill))
-    log = RowLog(out_dir / "results.jsonl")
+    scaling, price = scaling or Scaling(), price or Price()
+    caliber = _caliber(tasks, model, rollout, settings, seed, view, skill, scaling)
+    claim(out_dir, caliber)
+    row_log = AppendLog(out_dir / "results.jsonl", GradeRow)
+    turn_log = AppendLog(out_dir / "turns.jsonl", TurnRecord)
+    rows = newest_rows(row_log.lines)
+    recorded: dict[Pair, dict[int, TurnRecord]] = {}
+    for line in turn_log.lines:
+        if line.turn.verdict.outcome.is_candidates_fault:
+            recorded.setdefault((line.task_id, line.sample), {})[line.turn.index] = line
     wanted: dict[Pair, Task] = {(task.task_id, sample): task for sample in range(samples) for task in tasks}
-    open_pairs = [pair for pair in wanted if pair not in log.rows or log.rows[pair].fault]
+    open_pairs = [pair for pair in wanted if pair not in rows or rows[pair].fault]
+    shared = {"caliber": {k: v for k, v in caliber.items() if k != "tasks"}, "packages": _packages()}
+    shared["price"] = price.model_dump()
     slots = asyncio.Semaphore(concurrency)
 
     def report() -> None:
         if progress is not None:
-            rows = [row for pair, row in log.rows.items() if pair in wanted]
-            progress(len(rows), len(wanted), _running(rows))
+            finished = [row for pair, row in rows.items() if pair in wanted]
+            progress(len(finished), len(wanted), _running(finished))
 
     async def play(pair: Pair) -> None:
         task, sample = wanted[pair], pair[1]
         async with slots:
             own_seed = episode_seed(seed, task.task_id, sample)
-            skills = await _choose(view, task, llm, skill, rollout, own_seed) if view is not None else []
-            episode = await run_episode(
-                task, skills, llm=llm, gym=gym, config=rollout, settings=settings, seed=own_seed, rollout=sample
-            )
-        turns = tuple(GradedTurn.of(turn.index, turn.verdict, turn.code) for turn in episode.turns)
-        names = tuple(s.name for s in skills)
-        log.append(
-            GradeRow(
-                task_id=task.task_id,
-                name=task.name,
-                level=task.level,
-                sample=sample,
-                defective=bool(known_defects(task)),
-                skills=names,
-                turns=turns,
-            )
+            known = recorded.get(pair, {})
+            spent = sum((line.spent for line in known.values()), Spent())
+            unrecorded = Spent()
+            if known and view is not None:
+                skills = [s for s in view.skills if s.name in known[min(known)].skills]
+            elif view is not None:
+                skills, usage = await _choose(view, task, llm, skill, rollout, own_seed)
+                unrecorded = _spent(usage, price)
+            else:
+                skills = []
+            names = tuple(s.name for s in skills)
+
+            def keep(turn: Turn) -> None:
+                nonlocal spent, unrecorded
+                seconds = {"generate_seconds": turn.generate_seconds, "evaluate_seconds": turn.evaluate_seconds}
+                of_turn = unrecorded + _spent(turn.usage, price) + Spent(**seconds)
+                spent, unrecorded = spent + of_turn, Spent()
+                stored = turn.model_copy(update={"prompt_ids": (), "logprobs": ()})
+                turn_log.append(
+                    TurnRecord(task_id=task.task_id, sample=sample, skills=names, spent=of_turn, turn=stored)
+                )
+
+            dialogue = PolicyDialogue(task, skills, llm=llm, gym=gym, config=rollout, settings=settings, seed=own_seed)
+            played = {index: line.turn for index, line in known.items()}
+            turns = await play_episode(dialogue, scaling, rollout.max_turn, played, keep)
+        hardware = next((h for t in turns if (h := t.verdict.provenance.get("hardware"))), None)
+        row = GradeRow(
+            task_id=task.task_id,
+            name=task.name,
+            level=task.level,
+            problem_id=task.metadata.get("problem_id"),
+            sample=sample,
+            defective=bool(known_defects(task)),
+            skills=names,
+            turns=tuple(GradedTurn.of(turn.index, turn.verdict, turn.code) for turn in turns),
+            spent=spent + unrecorded,
+            provenance={**shared, "task_hash": task.content_hash, "hardware": hardware},
         )
+        row_log.append(row)
+        rows[pair] = row
         report()
 
     report()
@@ -102,9 +141,10 @@ async def grade(
         for episode in episodes:
             episode.cancel()
         await asyncio.gather(*episodes, return_exceptions=True)
-        log.close()
+        row_log.close()
+        turn_log.close()
     finished = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    summary = summarise([log.rows[pair] for pair in wanted], seed, finished)
+    summary = summarise([rows[pair] for pair in wanted], seed, finished)
     write_summary(out_dir, summary)
     return summary
 
@@ -117,17 +157,29 @@ def episode_seed(seed: int, task_id: str, sample: int) -> int:
 
 async def _choose(
     view: LibraryView, task: Task, llm: LLM, skill: SkillConfig, rollout: RolloutConfig, seed: int
-) -> list[Skill]:
+) -> tuple[list[Skill], dict[str, float]]:
+    """The skills of one episode, and the tokens that choosing them took."""
     if skill.mode == "bm25":
-        return view.recall(task.code, skill.top_k_select, 0)
+        return view.recall(task.code, skill.top_k_select, 0), {}
     offered = view.recall(task.code, skill.top_bm25, skill.fallback_sample, seed)
     if not offered:
-        return []
+        return [], {}
     messages = selection_messages(task, offered, skill.task_chars, skill.top_k_select)
     params = SamplingParams(skill.select_max_tokens, rollout.temperature, rollout.top_p, seed)
-    selection = parse_selection(await llm.chat(messages, params, [SELECT_SKILLS]), offered, skill.top_k_select)
+    completion = await llm.chat(messages, params, [SELECT_SKILLS])
+    selection = parse_selection(completion, offered, skill.top_k_select)
     by_name = {s.name: s for s in offered}
-    return [by_name[name] for name in selection.names]
+    return [by_name[name] for name in selection.names], usage_of(completion)
+
+
+def _spent(usage: Mapping[str, float], price: Price) -> Spent:
+    counted = {name: usage.get(name, 0.0) for name in ("prompt_tokens", "completion_tokens")}
+    return Spent(**counted, dollars=price.of(usage))
+
+
+def _packages() -> dict[str, str]:
+    names = ("davinci-kernel", "torch", "transformers", "tokenizers", "openai", "numpy", "datasets", "triton")
+    return {d.metadata["Name"]: d.version for d in metadata.distributions() if d.metadata["Name"] in names}
 
 
 def _running(rows: Sequence[GradeRow]) -> str:
@@ -157,6 +209,7 @@ def _caliber(
     seed: int,
     view: LibraryView | None,
     skill: SkillConfig,
+    scaling: Scaling,
 ) -> dict[str, Any]:
     """All that must be equal for two rows to stand in one table. The number of samples may grow."""
     content = "\n".join(s.model_dump_json() for s in view.skills) if view is not None else ""
@@ -164,6 +217,7 @@ def _caliber(
         "model": model,
         "seed": seed,
         "rollout": rollout.model_dump(mode="json"),
+        "scaling": scaling.model_dump(mode="json"),
         "settings": settings.model_dump(mode="json"),
         "tasks": {task.task_id: task.content_hash for task in tasks},
         "library": hashlib.sha256(content.encode()).hexdigest()[:16] if view is not None else None,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rich.table import Table
 
 from ._metrics import GEOMETRIC, SHARES
-from ._types import Estimate, GradeSummary
+from ._types import Estimate, Figures, GradeSummary
 
 _NONE = Estimate(value=0.0, low=0.0, high=0.0, n=0)
 
@@ -20,12 +20,19 @@ def cell(estimate: Estimate) -> str:
 def table_rows(summaries: Mapping[str, GradeSummary]) -> list[tuple[str, list[str]]]:
     """(metric, one cell per summary): the last turn's metrics, the best turn's main ones, and the counts."""
     rows = [(name, [cell(s.last[name]) for s in summaries.values()]) for name in (*SHARES, *GEOMETRIC)]
+    empty = Figures(last={}, best={})
     for name in ("correct", "fast_1", "geomean_speedup"):
-        rows.append((f"best turn: {name}", [cell(s.best[name]) for s in summaries.values()]))
+        rows.append((f"best turn: {name}", [cell(s.best_turn.get(name, _NONE)) for s in summaries.values()]))
     for name in ("correct", "fast_1", "geomean_speedup"):
-        rows.append(
-            (f"without defective: {name}", [cell(s.without_defective.get(name, _NONE)) for s in summaries.values()])
-        )
+        rows.append((f"best of history: {name}", [cell(s.best[name]) for s in summaries.values()]))
+    for subset in dict.fromkeys(name for s in summaries.values() for name in s.subsets):
+        for name in ("correct", "fast_1", "fast_1_ge", "geomean_speedup"):
+            found = [s.subsets.get(subset, empty).last.get(name, _NONE) for s in summaries.values()]
+            rows.append((f"{subset}: {name}", [cell(estimate) for estimate in found]))
+    rows.append(("hacks among all turns", [f"{s.n.hack_share:.3f}" for s in summaries.values()]))
+    tokens = [f"{s.spent.prompt_tokens:.0f} + {s.spent.completion_tokens:.0f}" for s in summaries.values()]
+    rows.append(("tokens: prompt + answer", tokens))
+    rows.append(("dollars", [f"{s.spent.dollars:.2f}" if s.spent.dollars else "–" for s in summaries.values()]))
     rows.append(("defective tasks", [f"{s.n.defective_tasks} of {s.n.tasks}" for s in summaries.values()]))
     rows.append(("tasks × samples graded", [f"{s.n.graded} of {s.n.rows}" for s in summaries.values()]))
     rows.append(("infrastructure errors", [str(s.n.infra_errors) for s in summaries.values()]))

@@ -15,11 +15,14 @@ class GradedTurn(BaseModel):
 
     model_config = ConfigDict(frozen=True)
     turn: int
+    """Counted from 0 over the whole episode, iterations included."""
     outcome: Outcome
     compiled: bool = False
     speedup: float | None = None
     speedup_interval: tuple[float, float] | None = None
     too_noisy: bool = False
+    reference_ms: float | None = None
+    kernel_ms: float | None = None
     hack: str | None = None
     coverage: float | None = None
     message: str = ""
@@ -41,6 +44,35 @@ class GradedTurn(BaseModel):
         return cls(turn=turn, code=code, **{name: getattr(verdict, name) for name in shared})
 
 
+class Spent(BaseModel):
+    """What something cost. Dollars are 0 where no price was given."""
+
+    model_config = ConfigDict(frozen=True)
+    prompt_tokens: float = 0.0
+    completion_tokens: float = 0.0
+    dollars: float = 0.0
+    generate_seconds: float = 0.0
+    """Waiting for the model, queueing included; concurrent requests add up."""
+    evaluate_seconds: float = 0.0
+    """Waiting for verdicts, likewise."""
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(**{name: getattr(self, name) + getattr(other, name) for name in Spent.model_fields})
+
+
+class Price(BaseModel):
+    """Dollars per million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    prompt: float = Field(0.0, ge=0)
+    completion: float = Field(0.0, ge=0)
+
+    def of(self, usage: Mapping[str, float]) -> float:
+        """Dollars for a completion's `usage`."""
+        tokens = usage.get("prompt_tokens", 0.0) * self.prompt + usage.get("completion_tokens", 0.0) * self.completion
+        return tokens / 1e6
+
+
 class GradeRow(BaseModel):
     """One line of ``results.jsonl``: an episode of one task."""
 
@@ -48,6 +80,8 @@ class GradeRow(BaseModel):
     task_id: str
     name: str = ""
     level: int | None = None
+    problem_id: int | None = None
+    """KernelBench's number within the level, where the task has one."""
     sample: int
     defective: bool = False
     """On the list of tasks that no verdict can referee (`davinci_kernel.tasks.known_defects`)."""
@@ -55,14 +89,27 @@ class GradeRow(BaseModel):
     """Skills that the policy had in its prompt."""
     turns: tuple[GradedTurn, ...] = ()
     """Empty where the prompt was too long to be played: counts as incorrect."""
+    spent: Spent = Spent()
+    provenance: dict[str, Any] = Field(default_factory=dict)
+    """Caliber (``task_hash`` and all but the task list of ``grade.json``), package versions, hardware, prices."""
 
     @property
     def fault(self) -> Outcome | None:
         """INFRA_ERROR or INVALID_REFERENCE if a turn ended so: such a row says nothing about the model."""
         return next((t.outcome for t in self.turns if not t.outcome.is_candidates_fault), None)
 
+    @property
+    def problem(self) -> str:
+        """What pairs rows of two runs: KernelBench's level and number, else the task's id."""
+        known = self.level is not None and self.problem_id is not None
+        return f"kernelbench/{self.level}/{self.problem_id}" if known else self.task_id
+
     def last(self) -> GradedTurn | None:
         return self.turns[-1] if self.turns else None
+
+    def at(self, turn: int) -> GradedTurn | None:
+        """The `turn`-th turn (from 0); an episode that ended earlier stands by its last one."""
+        return self.turns[min(turn, len(self.turns) - 1)] if self.turns else None
 
     def best(self, turns: int | None = None) -> GradedTurn | None:
         """The best of the first `turns` turns: correct before incorrect, then faster, then earlier."""
@@ -104,25 +151,42 @@ class Counts(BaseModel):
     too_noisy: int
     defective_tasks: int = 0
     """Of `tasks`: on the list of defective ones."""
+    turn_outcomes: dict[str, int] = Field(default_factory=dict)
+    """Outcomes of all turns, faulty rows included."""
+
+    @property
+    def hack_share(self) -> float:
+        """HACK among all turns that the candidate answers for."""
+        faults = ("INFRA_ERROR", "INVALID_REFERENCE")
+        answered = sum(times for outcome, times in self.turn_outcomes.items() if outcome not in faults)
+        return self.turn_outcomes.get("HACK", 0) / answered if answered else 0.0
 
 
-class GradeSummary(BaseModel):
-    """All figures of one grading run. ``summary.json`` is `to_json`: the last turn's metrics lie at its top level."""
+class Figures(BaseModel):
+    """Metrics by name of the same rows, read in three ways."""
 
     model_config = ConfigDict(frozen=True)
     last: dict[str, Estimate]
-    """Metrics of the last turn, by name: ``fast_1.2``, ``fast_1.2_ge``, ``correct``, ``geomean_speedup`` ..."""
+    """The last turn's: ``fast_1.2``, ``fast_1.2_ge``, ``correct``, ``geomean_speedup`` ..."""
+    best_turn: dict[str, Estimate] = Field(default_factory=dict)
+    """Of one turn number for all episodes: the one with the highest fast_1, then correct, then the earliest."""
+    best_turn_number: int = 0
+    """That number, counted from 1; 0: no turns."""
     best: dict[str, Estimate]
-    """The same of each episode's best turn."""
+    """Best of history: of each episode, its own best turn."""
+
+
+class GradeSummary(Figures):
+    """All figures of one grading run. ``summary.json`` is `to_json`: the last turn's metrics lie at its top level."""
+
     best_by_turn: tuple[TurnPoint, ...] = ()
     pass_at_k: dict[str, Estimate] = Field(default_factory=dict)
     """Chance that one of k samples is correct (last turn), unbiased, by k."""
     fast_1_at_k: dict[str, Estimate] = Field(default_factory=dict)
     """Chance that one of k samples is correct and faster than the reference (last turn), by k."""
-    levels: dict[str, dict[str, Estimate]] = Field(default_factory=dict)
-    """Last turn's metrics of each level."""
-    without_defective: dict[str, Estimate] = Field(default_factory=dict)
-    """Last turn's metrics without the defective tasks."""
+    subsets: dict[str, Figures] = Field(default_factory=dict)
+    """``without defective``, ``level 1``, ``level 1 without defective`` ..."""
+    spent: Spent = Spent()
     n: Counts
     finished: str = ""
     """UTC time at which the run was complete."""

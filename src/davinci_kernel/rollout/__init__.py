@@ -1,7 +1,7 @@
 """One task's co-evolution: schemes, multi-turn episodes, triggers, verification, `Sample` rows."""
 
 from ._co_evolve import TaskRollout, co_evolve
-from ._episode import run_episode
+from ._episode import PolicyDialogue, run_episode, usage_of
 from ._rewards import policy_reward, selection_rewards
 from ._schemes import SchemePlan, plan_schemes, select
 from ._seeds import derive_seed
@@ -10,6 +10,7 @@ from ._types import Agent, Sample, Scheme, Trajectory, Turn
 
 __all__ = [
     "Agent",
+    "PolicyDialogue",
     "Proposal",
     "Sample",
     "Scheme",
@@ -28,4 +29,5 @@ __all__ = [
     "select",
     "selection_rewards",
     "summarise",
+    "usage_of",
 ]

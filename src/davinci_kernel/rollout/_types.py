@@ -42,6 +42,8 @@ class Turn(BaseModel):
     reward: float | None = None
     """None where the row must be dropped (INFRA_ERROR, INVALID_REFERENCE)."""
     finish_reason: str = "stop"
+    usage: dict[str, float] = Field(default_factory=dict)
+    """Tokens of the request: ``prompt_tokens``, ``completion_tokens``."""
     generate_seconds: float = 0.0
     """Wall time from the request to the answer, queueing included."""
     evaluate_seconds: float = 0.0
