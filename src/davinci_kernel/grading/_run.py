@@ -95,7 +95,7 @@ async def grade(
             spent = sum((line.spent for line in known.values()), Spent())
             unrecorded = Spent()
             if known and view is not None:
-                skills = [s for s in view.skills if s.name in known[min(known)].skills]
+                skills = [s for name in known[min(known)].skills if (s := view.get(name))]
             elif view is not None:
                 skills, usage = await _choose(view, task, llm, skill, rollout, own_seed)
                 unrecorded = _spent(usage, price)
