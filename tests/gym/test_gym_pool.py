@@ -3,12 +3,15 @@
 import asyncio
 import os
 import time
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from davinci_kernel.errors import UserError
 from davinci_kernel.gym import Candidate, EvalSettings, GymPool, Outcome, evaluate_once, sandbox_layers
+from davinci_kernel.gym._station import Station
+from davinci_kernel.gym._turns import Turns
 from davinci_kernel.tasks import Task
 
 REFERENCE = """
@@ -244,7 +247,7 @@ def test_closing_the_pool_ends_every_process():
     async def run():
         async with GymPool(SETTINGS, compile_slots=1) as pool:
             await pool.evaluate(Task("t", REFERENCE), Candidate(code=KERNEL))
-            return pool._server.process.pid, pool._server.scratch
+            return pool.cpu.server.process.pid, pool.cpu.server.scratch
 
     pid, scratch = asyncio.run(run())
     assert not Path(f"/proc/{pid}").exists()
@@ -252,8 +255,8 @@ def test_closing_the_pool_ends_every_process():
 
 
 def test_a_killed_fork_server_is_replaced(judge):
-    judge.pool._server.process.kill()
-    judge.pool._server.process.wait()
+    judge.pool.cpu.server.process.kill()
+    judge.pool.cpu.server.process.wait()
     assert judge(KERNEL + "\n# after the loss\n").outcome is Outcome.CORRECT
 
 
@@ -312,6 +315,131 @@ class ModelNew(nn.Module):
 
 def test_a_worker_that_dies_before_it_saw_the_candidate_is_our_fault(monkeypatch):
     """Threads that the worker cannot set end it at its start."""
-    monkeypatch.setattr(GymPool, "_with_threads", lambda self, settings: settings)  # 0 threads reach the worker
+    monkeypatch.setattr(Station, "_with_threads", lambda self, settings: settings)  # 0 threads reach the worker
     verdict = evaluate_once(Task("t", REFERENCE), Candidate(code=KERNEL + "\nclass ModelNew(torch.nn.Module): ...\n"))
     assert verdict.outcome is Outcome.INFRA_ERROR
+
+
+def processes_in(state, directory):
+    """Ids of processes in a scheduler state (``T``: stopped) whose working directory lies in a directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            inside = entry.name.isdigit() and os.readlink(entry / "cwd").startswith(str(directory))
+            if inside and (entry / "stat").read_text().rpartition(")")[2].split()[0] in state:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def candidates_in(scratch):
+    return [pid for pid in processes_in("RSDT", scratch) if "candidate" in cwd(pid)]
+
+
+def cwd(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return ""
+
+
+async def until(condition, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+    return condition()
+
+
+@pytest.fixture
+def sharing():
+    """A pool whose CPU is shared in the check phase, as a CUDA device is."""
+    pool = GymPool(SETTINGS, compile_slots=2, cache_verdicts=False)
+    pool.cpu.share_checks = True
+    return pool
+
+
+def test_a_shared_check_phase_gives_the_same_verdicts(sharing):
+    measured = SETTINGS.model_copy(update={"measure": True, "min_processes": 3, "max_processes": 3})
+    codes = [
+        KERNEL,
+        KERNEL.replace("1.0f +", "2.0f +"),
+        KERNEL.replace("return out", "return torch.sigmoid(x * self.scale) * x"),
+        in_kernel("_exit(0);"),
+        with_line("while True: pass"),
+    ]
+
+    async def run():
+        async with sharing as pool:
+            return await pool.evaluate_many([(Task("t", REFERENCE), Candidate(code=code)) for code in codes], measured)
+
+    first, *others = asyncio.run(run())
+    assert first.outcome is Outcome.CORRECT, first.message
+    assert len(first.provenance["processes"]) == 3
+    outcomes = [Outcome.WRONG_VALUE, Outcome.HACK, Outcome.RUNTIME_ERROR, Outcome.TIMEOUT]
+    assert [verdict.outcome for verdict in others] == outcomes
+
+
+class GatedTurns(Turns):
+    """Turns whose exclusive ones wait for an event."""
+
+    def __init__(self, slots):
+        super().__init__(slots)
+        self.gate, self.reached = asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def alone(self):
+        self.reached.set()
+        await self.gate.wait()
+        async with super().alone():
+            yield
+
+
+def test_a_candidate_that_waits_for_its_measurement_is_stopped(sharing):
+    settings = SETTINGS.model_copy(update={"measure": True, "min_processes": 3, "max_processes": 3})
+
+    async def run():
+        async with sharing as pool:
+            pool.cpu.turns = turns = GatedTurns(2)
+            running = asyncio.ensure_future(pool.evaluate(Task("t", REFERENCE), Candidate(code=KERNEL), settings))
+            await asyncio.wait_for(turns.reached.wait(), 60)
+            candidates = f"{pool.cpu.server.scratch}/judge1/candidate1"
+            assert await until(lambda: len(processes_in("T", candidates)) == 3)
+            assert not processes_in("RSD", candidates)
+            turns.gate.set()
+            return await running
+
+    verdict = asyncio.run(run())
+    assert verdict.outcome is Outcome.CORRECT, verdict.message
+
+
+@pytest.mark.parametrize("lose_judge", [False, True], ids=["cancelled", "judge killed"])
+def test_an_evaluation_that_is_given_up_leaves_no_process(sharing, lose_judge):
+    hangs = Candidate(code=with_line("while True: pass"))
+    settings = SETTINGS.model_copy(update={"run_timeout": 600.0})
+
+    async def run():
+        async with sharing as pool:
+            task = Task("t", REFERENCE)
+            running = asyncio.ensure_future(pool.evaluate(task, hangs, settings, fresh=True))
+            assert await until(lambda: pool.cpu.server is not None and pool.cpu.turns.sharing > 0, 60)
+            scratch = pool.cpu.server.scratch
+            assert await until(lambda: candidates_in(scratch))
+            (candidate,) = candidates_in(scratch)
+            if lose_judge:
+                judge = min(processes_in("RSD", f"{scratch}/judge1"))  # forked before its reference and its candidate
+                os.kill(judge, 9)
+            else:
+                running.cancel()
+            assert await until(lambda: not Path(f"/proc/{candidate}").exists())
+            running.cancel()
+            return (await pool.evaluate(task, Candidate(code=KERNEL))).outcome, pool.health()[0]
+
+    outcome, health = asyncio.run(run())
+    assert outcome is Outcome.CORRECT
+    assert (health.device, health.alive, health.judging, health.overdue) == ("cpu", True, 0, False)
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(UserError, match="CUDA device 7 is not there"):
+        GymPool(SETTINGS, devices=[7])

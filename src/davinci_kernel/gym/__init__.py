@@ -5,11 +5,13 @@ from ._hardware import cpu_model, has_cuda, usable_cores
 from ._pool import GymPool, evaluate_once, missing_package
 from ._record import RecordingGym, ReplayGym, VerdictRecord
 from ._sandbox import sandbox_layers
+from ._station import DeviceHealth
 from ._types import Backend, Candidate, EvalSettings, Gym, Outcome, Verdict
 
 __all__ = [
     "Backend",
     "Candidate",
+    "DeviceHealth",
     "EvalSettings",
     "Gym",
     "GymPool",

@@ -1,7 +1,8 @@
 """The trusted judge's process: forked from the fork server, asked by the pool, undisturbed by the trainer's load.
 
-Requests: ``attach`` with a fork server connection; ``compile`` {task, candidate, settings} -> {verdict} or {}; ``check`` ->
-{verdict}. A failure of the judge itself is a verdict INFRA_ERROR.
+Requests: ``attach`` with a fork server connection; then for each candidate ``compile`` {task, candidate, settings, device},
+``check`` {ahead} and ``measure``, each -> {verdict} if that is the end of it, else {}. A failure of the judge itself is a
+verdict INFRA_ERROR.
 """
 
 from __future__ import annotations
@@ -34,12 +35,15 @@ def serve(channel: Channel) -> None:
 def _answer(judge: Judge, request: dict[str, Any]) -> Verdict | None:
     try:
         if request["op"] == "check":
-            return judge.check()
+            return judge.check(request["ahead"])
+        if request["op"] == "measure":
+            return judge.measure()
         task = Task(**request["task"])
         settings = EvalSettings.model_validate(request["settings"])
         return judge.compile(task, Candidate.model_validate(request["candidate"]), settings, request["device"])
     except Exception as error:
         where = traceback.format_exc(limit=-6)
+        judge.abandon()
         return Verdict(
             outcome=Outcome.INFRA_ERROR, message=f"{type(error).__name__}: {error}", provenance={"trace": where}
         )

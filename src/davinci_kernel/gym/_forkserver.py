@@ -8,8 +8,8 @@ client sockets handed over by ``client`` requests; replies go back on the same s
 - ``kill`` {pid, grace} kills the worker's process group and reaps it -> {exit, signal}
 - ``client`` with a socket as descriptor: a further requester -> {}
 
-It is its workers' subreaper: what a candidate leaves behind, in whatever session, is killed. When the socket FD closes, it
-kills all workers and exits.
+It is its workers' subreaper: what a candidate leaves behind, in whatever session, is killed. When a client's socket closes,
+it kills the workers that this client had forked; when the socket FD closes, it kills all workers and exits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _preload() -> None:
 class _Server:
     def __init__(self, main: Channel):
         self.main = main
-        self.workers: set[int] = set()
+        self.workers: dict[int, Channel] = {}  # each with the requester that owns it
         self.selector = selectors.DefaultSelector()
         self.selector.register(main, selectors.EVENT_READ)
 
@@ -63,17 +63,20 @@ class _Server:
                 assert isinstance(channel, Channel)
                 try:
                     request, fds = channel.receive(timeout=30.0, max_fds=1)
-                    channel.send(self.answer(request, fds))
+                    channel.send(self.answer(request, fds, channel))
                 except (ChannelClosed, ChannelGarbage, ChannelTimeout):
                     self.selector.unregister(channel)
                     channel.close()
                     if channel is self.main:
                         return
+                    self.kill_owned(channel)
             self.kill_strays()
 
-    def answer(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def answer(self, request: dict[str, Any], fds: list[int], requester: Channel) -> dict[str, Any]:
         if request["op"] == "fork":
-            return {"pid": self.fork(request, fds[0])}
+            pid = self.fork(request, fds[0])
+            self.workers[pid] = requester
+            return {"pid": pid}
         if request["op"] == "kill":
             return self.kill(request["pid"], request["grace"])
         self.selector.register(Channel(socket.socket(fileno=fds[0])), selectors.EVENT_READ)
@@ -85,7 +88,6 @@ class _Server:
         if pid == 0:
             _become_worker(request, channel_fd, parent)
         close_all([channel_fd])
-        self.workers.add(pid)
         return pid
 
     def kill(self, pid: int, grace: float) -> dict[str, Any]:
@@ -102,7 +104,7 @@ class _Server:
                 end(pid, signal.SIGKILL)
         if not done:
             _, status = os.waitpid(pid, 0)
-        self.workers.discard(pid)
+        del self.workers[pid]
         self.kill_strays()
         if os.WIFSIGNALED(status):
             return {"exit": None, "signal": signal.Signals(os.WTERMSIG(status)).name}
@@ -117,6 +119,11 @@ class _Server:
                     os.waitpid(pid, 0)
                 except (ProcessLookupError, ChildProcessError):
                     pass
+
+    def kill_owned(self, requester: Channel) -> None:
+        """Kill what a requester that is gone has forked."""
+        for pid in [pid for pid, owner in self.workers.items() if owner is requester]:
+            self.kill(pid, 0.0)
 
     def kill_all(self) -> None:
         for pid in list(self.workers):

@@ -39,11 +39,20 @@ def has_cuda() -> bool:
     return torch.cuda.is_available()
 
 
+def cuda_devices() -> list[str]:
+    """The CUDA devices that this process may use, by the names that ``CUDA_VISIBLE_DEVICES`` has for them."""
+    if not has_cuda():
+        return []
+    count = torch.cuda.device_count()
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return named[:count] or [str(index) for index in range(count)]
+
+
 @cache
-def describe_gpu() -> dict[str, Any]:
-    """Name, driver and current clocks of the first CUDA device, from nvidia-smi; empty without it."""
-    fields = ("name", "driver_version", "clocks.sm", "clocks.mem", "power.limit")
-    query = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
+def describe_gpu(device: str = "0") -> dict[str, Any]:
+    """Name, driver, memory and current clocks of a CUDA device, from nvidia-smi; empty without it."""
+    fields = ("name", "driver_version", "memory.total", "clocks.sm", "clocks.mem", "power.limit")
+    query = ["nvidia-smi", "-i", device, f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
     try:
         shown = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError):
@@ -51,9 +60,19 @@ def describe_gpu() -> dict[str, Any]:
     return dict(zip(fields, (part.strip() for part in shown.split(",")), strict=False))
 
 
+def gpu_memory_gib(device: str) -> float:
+    """Memory of a CUDA device in GiB; 16 where nvidia-smi does not say."""
+    size = str(describe_gpu(device).get("memory.total", "")).split(" ")
+    return float(size[0]) / 1024 if size[0].isdigit() else 16.0
+
+
 def describe_hardware(threads: int, device: str = "cpu") -> dict[str, Any]:
     """What two records must share to be comparable."""
-    gpu = {"gpu": describe_gpu(), "cuda": torch.version.cuda} if device == "cuda" else {}
+    gpu = (
+        {"gpu": describe_gpu(os.environ.get("CUDA_VISIBLE_DEVICES", "0")), "cuda": torch.version.cuda}
+        if device == "cuda"
+        else {}
+    )
     return gpu | {
         "device": device,
         "cpu": cpu_model(),

@@ -1,4 +1,7 @@
-"""The judge of one candidate: compile, correctness trials, evidence, timing; the verdict is made here and nowhere else."""
+"""The judge of one candidate: compile, correctness trials, evidence, timing; the verdict is made here and nowhere else.
+
+Between its phases a candidate's processes are stopped.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import shutil
 import statistics
 import time
 from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from davinci_kernel.tasks import Task
@@ -26,19 +31,26 @@ _TIMERS: dict[DeviceName, str] = {
     "cpu": "perf_counter_ns (CLOCK_MONOTONIC), checked from outside",
     "cuda": "CUDA events around forward behind an L2 flush, device idle before and after, checked from outside; no TF32",
 }
-MAX_REFERENCES = 8
-"""References kept alive for the next candidates of their tasks."""
+_MAX_REFERENCES: dict[DeviceName, int] = {"cpu": 8, "cuda": 2}
+"""References kept alive for the next candidates of their tasks; on CUDA each holds a context."""
 MAX_REFERENCE_BYTES = 1 << 30
 """Input sets and outputs of those references; the least recently used ones go first."""
 
 
+def max_references(device: DeviceName) -> int:
+    """References that a judge keeps."""
+    return _MAX_REFERENCES[device]
+
+
 class Judge:
-    """Judges one candidate at a time: `compile`, then `check` unless that gave a verdict already."""
+    """Judges one candidate at a time: `compile`, `check`, `measure`, each unless the one before gave a verdict."""
 
     def __init__(self, client: ForkClient, scratch: str):
         self.client, self.scratch = client, scratch
         self.references: OrderedDict[tuple[str, str], Reference] = OrderedDict()
         self.subject: Subject | None = None
+        self.prepared: list[Subject] = []
+        self.directory = ""
         self._directories = 0
 
     def compile(
@@ -52,28 +64,48 @@ class Judge:
         self.facts: dict[str, Any] = {}
         self.compiled = False
         self.directory = self._new_directory()
-        started = time.monotonic()
-        try:
-            finding = check_source(candidate.code, task.entry_point)
-            if finding is not None:
-                raise Rejection(finding.outcome, finding.message, finding.hack)
-            self.subject = self._new_subject()
-            self.compiled = True
-            verdict = self._only_compiled() if device == "cpu" and candidate.backend == "cuda" else None
-        except Rejection as rejection:
-            verdict = self._rejected(rejection)
-        self.facts["compile_seconds"] = round(time.monotonic() - started, 4)
-        return None if verdict is None else self._end(verdict)
+        return self._phase("compile", self._compile)
 
-    def check(self) -> Verdict:
-        """Judge the candidate that `compile` imported."""
+    def check(self, ahead: int = 0) -> Verdict | None:
+        """Run the correctness trials of the candidate that `compile` imported; a verdict unless they pass.
+
+        ``ahead``: further processes of it to get ready for timing, if it passes.
+        """
+        return self._phase("check", lambda: self._check(ahead))
+
+    def measure(self) -> Verdict:
+        """Evidence and timing of the candidate that `check` has found correct; nothing else may use the device."""
+        verdict = self._phase("measure", self._measure)
+        assert verdict is not None
+        return verdict
+
+    def abandon(self) -> None:
+        """Let go of the candidate without a verdict."""
+        self._close_subjects()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _phase(self, name: str, run: Callable[[], Verdict | None]) -> Verdict | None:
         started = time.monotonic()
+        if self.subject is not None:
+            self.subject.process.resume()
         try:
-            verdict = self._judge()
+            verdict = run()
         except Rejection as rejection:
             verdict = self._rejected(rejection)
-        self.facts["check_seconds"] = round(time.monotonic() - started, 4)
-        return self._end(verdict)
+        self.facts[f"{name}_seconds"] = round(time.monotonic() - started, 4)
+        if verdict is not None:
+            return self._end(verdict)
+        if self.subject is not None:
+            self.subject.process.pause()
+        return None
+
+    def _compile(self) -> Verdict | None:
+        finding = check_source(self.candidate.code, self.task.entry_point)
+        if finding is not None:
+            raise Rejection(finding.outcome, finding.message, finding.hack)
+        self.subject = self._new_subject()
+        self.compiled = True
+        return self._only_compiled() if self.device == "cpu" and self.candidate.backend == "cuda" else None
 
     def _only_compiled(self) -> Verdict:
         """CUDA without a device: what can be said is that it compiles."""
@@ -96,25 +128,49 @@ class Judge:
         """
         assert self.subject is not None
         launches = self.subject.call("described")["launches"]
-        self._close_subject()
+        self._close_subjects()
         self.interpret = False
         self.subject = self._new_subject()
         reply = self.subject.call("ahead", launches=launches)
         self.facts["compiled_ahead"] = {"target": "sm_90", "kernels": reply["compiled"]}
 
-    def _judge(self) -> Verdict:
+    def _check(self, ahead: int) -> Verdict | None:
         assert self.subject is not None
-        reference = self._reference()
+        reference = self.reference = self._reference()
         self.subject.build(reference)
+        try:
+            self.sets = check_correctness(reference, self.subject, self.settings)
+        except Rejection as rejection:
+            if self.interpret and rejection.outcome is Outcome.RUNTIME_ERROR and self.subject.process.alive:
+                self._compile_ahead()  # what the compiler says is more than what the interpreter says
+            raise
         if self.interpret:
-            try:
-                sets = check_correctness(reference, self.subject, self.settings)
-            except Rejection as rejection:
-                if rejection.outcome is Outcome.RUNTIME_ERROR and self.subject.process.alive:
-                    self._compile_ahead()  # what the compiler says is more than what the interpreter says
-                raise
-            return self._interpreted(reference, sets)
-        sets = check_correctness(reference, self.subject, self.settings)
+            return self._interpreted(reference, self.sets)
+        if ahead and self.settings.measure:
+            self._prepare(ahead)
+        return None
+
+    def _prepare(self, count: int) -> None:
+        """Start and build further processes of the candidate, side by side, and stop them.
+
+        Raises:
+            Rejection: one of them failed.
+        """
+        assert self.subject is not None
+        self.subject.process.pause()
+        self.prepared = [self._forked_subject() for _ in range(count)]
+
+        def start(subject: Subject) -> None:
+            subject.start()
+            subject.build(self.reference)
+            subject.process.pause()
+
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(start, self.prepared))
+
+    def _measure(self) -> Verdict:
+        assert self.subject is not None
+        reference, sets = self.reference, self.sets
         sessions = [time_process(reference, self.subject, sets, self.settings)] if self.settings.measure else []
         coverage = check_evidence(reference, self.subject, sets, self.settings)
         self.facts.update(self.subject.notes)
@@ -143,10 +199,20 @@ class Judge:
                 sessions
             ) >= self.settings.max_processes:
                 return speedup
-            self._close_subject()
+            self._next_subject(reference)
+            assert self.subject is not None
+            sessions.append(time_process(reference, self.subject, sets, self.settings))
+
+    def _next_subject(self, reference: Reference) -> None:
+        """Replace the candidate's process by a prepared one, or else by a new one."""
+        assert self.subject is not None
+        self.subject.close()
+        if self.prepared:
+            self.subject = self.prepared.pop(0)
+            self.subject.process.resume()
+        else:
             self.subject = self._new_subject()
             self.subject.build(reference)
-            sessions.append(time_process(reference, self.subject, sets, self.settings))
 
     def _reference(self) -> Reference:
         key = (self.task.content_hash, f"{self.threads}/{self.settings.seed}/{self.settings.baseline}/{self.device}")
@@ -158,14 +224,20 @@ class Judge:
             reference = Reference(self.client, self.task, self.scratch, self.settings, self.threads, self.device)
         self.references[key] = reference
         while len(self.references) > 1 and (
-            len(self.references) > MAX_REFERENCES
+            len(self.references) > max_references(self.device)
             or sum(kept.held_bytes for kept in self.references.values()) > MAX_REFERENCE_BYTES
         ):
             self.references.popitem(last=False)[1].close()
         return reference
 
     def _new_subject(self) -> Subject:
-        subject = Subject(
+        """A process of the candidate that has imported it."""
+        self.subject = self._forked_subject()
+        self.subject.start()
+        return self.subject
+
+    def _forked_subject(self) -> Subject:
+        return Subject(
             self.client,
             self.candidate,
             self.task.entry_point,
@@ -175,14 +247,11 @@ class Judge:
             self.device,
             self.interpret,
         )
-        self.subject = subject
-        subject.start()
-        return subject
 
-    def _close_subject(self) -> None:
-        if self.subject is not None:
-            self.subject.close()
-            self.subject = None
+    def _close_subjects(self) -> None:
+        for subject in [*([self.subject] if self.subject else []), *self.prepared]:
+            subject.close()
+        self.subject, self.prepared = None, []
 
     def _new_directory(self) -> str:
         self._directories += 1
@@ -191,7 +260,7 @@ class Judge:
         return path
 
     def _end(self, verdict: Verdict) -> Verdict:
-        self._close_subject()
+        self._close_subjects()
         shutil.rmtree(self.directory, ignore_errors=True)
         provenance = {
             "task": self.task.task_id,

@@ -1,4 +1,4 @@
-"""`GymPool`: judges many candidates on one machine; compiles overlap, timing is alone.
+"""`GymPool`: judges many candidates on one machine's devices, each a `Station`.
 
 The pool's process only hands out work: a fork server forks judges (trusted) and, for them, references and candidates.
 """
@@ -6,18 +6,17 @@ The pool's process only hands out work: a fork server forks judges (trusted) and
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import importlib.util
-import itertools
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from types import TracebackType
 
 from davinci_kernel.errors import EvaluatorError, UserError
 from davinci_kernel.tasks import Task
 
-from ._hardware import has_cuda, usable_cores
-from ._processes import ForkServer, WorkerFailed, WorkerGone, WorkerProcess
+from ._hardware import cuda_devices, usable_cores
+from ._processes import WorkerFailed, WorkerGone
+from ._station import DeviceHealth, Station
+from ._turns import Turns
 from ._types import Backend, Candidate, EvalSettings, Outcome, Verdict
 
 _ATTEMPTS = 2
@@ -26,60 +25,21 @@ _NEEDED: dict[Backend, tuple[tuple[str, str], ...]] = {
     "cuda": (("cuda.bindings", "cuda"),),
 }
 """Packages of a backend, and the extra that brings them."""
-_SLACK_SECONDS = 120.0
-
-
-class _Device:
-    """Many compiles or one measurement; a waiting measurement goes first."""
-
-    def __init__(self, slots: int, quiet: asyncio.Lock | None):
-        self.condition = asyncio.Condition()
-        self.slots, self.quiet = slots, quiet or asyncio.Lock()
-        self.compiling = self.waiting = 0
-        self.measuring = False
-
-    @asynccontextmanager
-    async def compile(self) -> AsyncIterator[None]:
-        async with self.condition:
-            await self.condition.wait_for(
-                lambda: not self.measuring and not self.waiting and self.compiling < self.slots
-            )
-            self.compiling += 1
-        try:
-            yield
-        finally:
-            async with self.condition:
-                self.compiling -= 1
-                self.condition.notify_all()
-
-    @asynccontextmanager
-    async def measure(self) -> AsyncIterator[None]:
-        async with self.condition:
-            self.waiting += 1
-            try:
-                await self.condition.wait_for(lambda: not self.measuring and not self.compiling)
-                self.measuring = True
-            finally:
-                self.waiting -= 1
-                self.condition.notify_all()
-        try:
-            async with self.quiet:
-                yield
-        finally:
-            async with self.condition:
-                self.measuring = False
-                self.condition.notify_all()
 
 
 class GymPool:
-    """A `Gym` on this machine's CPU.
+    """A `Gym` on this machine's CPU and CUDA devices.
 
     Args:
         settings: defaults for `evaluate`.
         compile_slots: candidates compiled at once; 0: one per core.
-        quiet: held while a candidate runs, so that whoever shares it never disturbs a measurement.
+        quiet: held while a candidate is measured, so that whoever shares it never disturbs a measurement.
         cache_verdicts: answer a (task, candidate, settings) judged before with the same verdict. Simultaneous
             requests for the same are always judged once.
+        devices: indices of the CUDA devices to use, counted among those visible; None: the first, if there is one.
+
+    Raises:
+        UserError: a device that is not there.
     """
 
     def __init__(
@@ -89,18 +49,18 @@ class GymPool:
         compile_slots: int = 0,
         quiet: asyncio.Lock | None = None,
         cache_verdicts: bool = True,
+        devices: Sequence[int] | None = None,
     ):
         self.settings = settings or EvalSettings.model_validate({})
-        self.slots = compile_slots or usable_cores()
         self.cache_verdicts = cache_verdicts
-        self._quiet = quiet
-        self._device: _Device | None = None
-        self._server: ForkServer | None = None
-        self._starting = asyncio.Lock()
-        self._idle: list[WorkerProcess] = []
-        self._judges = asyncio.Semaphore(2 * self.slots)
-        self._names = itertools.count(1)
+        host = Turns(compile_slots or usable_cores(), quiet)
+        self.cpu = Station(host, self.settings)
+        self.cuda = [Station(host, self.settings, "cuda", visible, quiet) for visible in _visible(devices)]
         self._verdicts: dict[tuple[str, str, str, str], asyncio.Task[Verdict]] = {}
+
+    @property
+    def stations(self) -> list[Station]:
+        return [self.cpu, *self.cuda]
 
     async def __aenter__(self) -> GymPool:
         return self
@@ -139,15 +99,16 @@ class GymPool:
     ) -> list[Verdict]:
         return list(await asyncio.gather(*(self.evaluate(task, candidate, settings) for task, candidate in pairs)))
 
+    def health(self) -> list[DeviceHealth]:
+        """The state of every device; the CPU's comes first."""
+        return [station.health() for station in self.stations]
+
     async def close(self) -> None:
         """End every process of the pool."""
         for running in self._verdicts.values():
             running.cancel()
         self._verdicts.clear()
-        self._idle.clear()
-        if self._server is not None:
-            server, self._server = self._server, None
-            await asyncio.to_thread(server.close)
+        await asyncio.gather(*(station.close() for station in self.stations))
 
     def _forget(self, key: tuple[str, str, str, str], done: asyncio.Task[Verdict]) -> None:
         failed = done.cancelled() or done.exception() is not None
@@ -157,63 +118,30 @@ class GymPool:
     async def _evaluate(self, task: Task, candidate: Candidate, settings: EvalSettings) -> Verdict:
         verdict = Verdict(outcome=Outcome.INFRA_ERROR)
         for _ in range(_ATTEMPTS):
-            async with self._judges:
-                try:
-                    verdict = await self._judge(task, candidate, settings)
-                except (EvaluatorError, WorkerGone, WorkerFailed) as error:
-                    verdict = Verdict(outcome=Outcome.INFRA_ERROR, message=f"{type(error).__name__}: {error}")
-                    await self._drop_dead_server()
+            station = self._station(candidate.backend)
+            try:
+                verdict = await station.judge(task, candidate, settings)
+            except (EvaluatorError, WorkerGone, WorkerFailed) as error:
+                verdict = Verdict(outcome=Outcome.INFRA_ERROR, message=f"{type(error).__name__}: {error}")
+                await station.drop_dead_server()
             if verdict.outcome is not Outcome.INFRA_ERROR or verdict.compiled:  # compiled: there is no device to run it
                 break
         return verdict
 
-    async def _judge(self, task: Task, candidate: Candidate, settings: EvalSettings) -> Verdict:
-        if self._device is None:
-            self._device = _Device(self.slots, self._quiet)
-        judge = await self._take_judge()
-        async with self._device.compile():
-            reply = await asyncio.to_thread(
-                judge.call,
-                "compile",
-                settings.compile_timeout + _SLACK_SECONDS,
-                task=dataclasses.asdict(task),
-                candidate=candidate.model_dump(),
-                settings=self._with_threads(settings).model_dump(),
-                device="cuda" if candidate.backend != "cpp" and has_cuda() else "cpu",
-            )
-        if "verdict" not in reply:
-            async with self._device.measure():
-                reply = await asyncio.to_thread(judge.call, "check", _check_seconds(settings))
-        self._idle.append(judge)
-        return Verdict.model_validate(reply["verdict"])
+    def _station(self, backend: Backend) -> Station:
+        """The least busy device that a backend can use."""
+        fitting = self.cuda if backend != "cpp" and self.cuda else [self.cpu]
+        return min(fitting, key=lambda station: station.judging)
 
-    def _with_threads(self, settings: EvalSettings) -> EvalSettings:
-        """Settings whose number of threads is counted here: OpenMP binds a judge to one core, where it would count one."""
-        return settings.model_copy(update={"num_threads": settings.num_threads or usable_cores()})
 
-    async def _take_judge(self) -> WorkerProcess:
-        async with self._starting:
-            if self._server is None:
-                threads = self.settings.num_threads or usable_cores()
-                self._server = await asyncio.to_thread(ForkServer, threads)
-        if self._idle:
-            return self._idle.pop()
-        return await asyncio.to_thread(self._start_judge, self._server)
-
-    def _start_judge(self, server: ForkServer) -> WorkerProcess:
-        threads = self.settings.num_threads or usable_cores()
-        directory = server.directory(f"judge{next(self._names)}")
-        judge = server.client.fork("judge", directory, memory_bytes=0, threads=threads)
-        connection = server.client.connect()
-        judge.call("attach", _SLACK_SECONDS, fds=[connection.fileno()])
-        connection.close()
-        return judge
-
-    async def _drop_dead_server(self) -> None:
-        if self._server is not None and self._server.process.poll() is not None:
-            server, self._server = self._server, None
-            self._idle.clear()
-            await asyncio.to_thread(server.close)
+def _visible(devices: Sequence[int] | None) -> list[str]:
+    """CUDA devices by the names that ``CUDA_VISIBLE_DEVICES`` has for them."""
+    there = cuda_devices()
+    if devices is None:
+        return there[:1]
+    if missing := [index for index in devices if not 0 <= index < len(there)]:
+        raise UserError(f"CUDA device {missing[0]} is not there: {len(there)} visible")
+    return [there[index] for index in devices]
 
 
 def missing_package(backend: Backend) -> str:
@@ -236,10 +164,3 @@ def evaluate_once(task: Task, candidate: Candidate, settings: EvalSettings | Non
             return await pool.evaluate(task, candidate)
 
     return asyncio.run(judge())
-
-
-def _check_seconds(settings: EvalSettings) -> float:
-    """A bound on a whole check whose every step stays within its own limit."""
-    trials = settings.num_correct_trials + 10
-    processes = settings.max_processes * (settings.compile_timeout + 8 * settings.rounds * settings.run_timeout)
-    return _SLACK_SECONDS + 4 * trials * settings.run_timeout + processes

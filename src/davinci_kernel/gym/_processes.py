@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -126,6 +128,18 @@ class WorkerProcess:
         except OSError:
             raise WorkerGone(self.end(grace=2.0)) from None
 
+    def pause(self) -> None:
+        """Stop the process group: whatever it left running disturbs nobody until `resume`."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.alive:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
     def end(self, grace: float = 0.0) -> str:
         """Kill the process group (after ``grace`` seconds to exit by itself), reap it and say how it ended."""
         if not self.alive:
@@ -151,15 +165,20 @@ def wait_idle(worker: WorkerProcess) -> bool:
 
 
 class ForkServer:
-    """Starts a fork server and owns its scratch directory; `close` ends both."""
+    """Starts a fork server and owns its scratch directory; `close` ends both.
 
-    def __init__(self, threads: int):
+    Args:
+        threads: of each worker.
+        cuda_device: the only CUDA device that workers see, as ``CUDA_VISIBLE_DEVICES`` names it.
+    """
+
+    def __init__(self, threads: int, cuda_device: str = ""):
         self.scratch = tempfile.mkdtemp(prefix="davinci-gym-")
         ours, theirs = Channel.pair()
         command = [sys.executable, "-m", "davinci_kernel.gym._forkserver", str(theirs.fileno())]
         self.process = subprocess.Popen(
             command,
-            env=clean_environment(self.scratch, threads),
+            env=clean_environment(self.scratch, threads) | {"CUDA_VISIBLE_DEVICES": cuda_device},
             cwd=self.scratch,
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,

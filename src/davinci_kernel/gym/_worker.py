@@ -261,8 +261,10 @@ def named_state(model: Any) -> dict[str, torch.Tensor]:
 def import_source(code: str, name: str) -> ModuleType:
     """Import source text from a real file in the current directory, so that tracebacks and inspect see it."""
     path = os.path.join(os.getcwd(), f"{name}.py")
-    with open(path, "w") as file:
+    partial = f"{path}.{os.getpid()}"
+    with open(partial, "w") as file:
         file.write(code)
+    os.replace(partial, path)  # whole at any time: another process of the candidate may be reading it
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
