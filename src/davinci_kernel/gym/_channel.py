@@ -55,8 +55,8 @@ class Channel:
         """
         body = json.dumps(message).encode()
         data = len(body).to_bytes(4, "big") + body
-        self.sock.settimeout(timeout)
         try:
+            self.sock.settimeout(timeout)
             sent = socket.send_fds(self.sock, [data[:4]], list(fds)) if fds else 0
             self.sock.sendall(data[sent:])
         except TimeoutError:

@@ -27,6 +27,7 @@ from typing import Any, NoReturn
 
 from davinci_kernel.gym._channel import Channel, ChannelClosed, ChannelGarbage, ChannelTimeout, close_all
 from davinci_kernel.gym._sandbox import confine, leave_network
+from davinci_kernel.gym._users import end_user, free_user, own_users
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _STRAY_CHECK_SECONDS = 1.0
@@ -52,7 +53,8 @@ def _preload() -> None:
 class _Server:
     def __init__(self, main: Channel):
         self.main = main
-        self.workers: dict[int, Channel] = {}  # each with the requester that owns it
+        self.workers: dict[int, tuple[Channel, int]] = {}
+        """By process id: the requester that owns it, and its user."""
         self.selector = selectors.DefaultSelector()
         self.selector.register(main, selectors.EVENT_READ)
 
@@ -74,13 +76,22 @@ class _Server:
 
     def answer(self, request: dict[str, Any], fds: list[int], requester: Channel) -> dict[str, Any]:
         if request["op"] == "fork":
-            pid = self.fork(request, fds[0])
-            self.workers[pid] = requester
+            user = self.user_of(request["scratch"]) if request["role"] == "candidate" and own_users() else 0
+            pid = self.fork(request | {"user": user}, fds[0])
+            self.workers[pid] = requester, user
             return {"pid": pid}
         if request["op"] == "kill":
             return self.kill(request["pid"], request["grace"])
         self.selector.register(Channel(socket.socket(fileno=fds[0])), selectors.EVENT_READ)
         return {}
+
+    def user_of(self, directory: str) -> int:
+        """The user of a candidate's directory: all processes of a candidate share both."""
+        owner = os.stat(directory).st_uid
+        if owner == 0:
+            owner = free_user(user for _, user in self.workers.values())
+            os.chown(directory, owner, owner)
+        return owner
 
     def fork(self, request: dict[str, Any], channel_fd: int) -> int:
         parent = os.getpid()
@@ -104,7 +115,9 @@ class _Server:
                 end(pid, signal.SIGKILL)
         if not done:
             _, status = os.waitpid(pid, 0)
-        del self.workers[pid]
+        _, user = self.workers.pop(pid)
+        if user and all(other != user for _, other in self.workers.values()):
+            end_user(user)
         self.kill_strays()
         if os.WIFSIGNALED(status):
             return {"exit": None, "signal": signal.Signals(os.WTERMSIG(status)).name}
@@ -122,7 +135,7 @@ class _Server:
 
     def kill_owned(self, requester: Channel) -> None:
         """Kill what a requester that is gone has forked."""
-        for pid in [pid for pid, owner in self.workers.items() if owner is requester]:
+        for pid in [pid for pid, (owner, _) in self.workers.items() if owner is requester]:
             self.kill(pid, 0.0)
 
     def kill_all(self) -> None:
@@ -147,7 +160,7 @@ def _become_worker(request: dict[str, Any], channel_fd: int, parent: int) -> NoR
         os.closerange(4, 65536)
         role = request["role"]
         sys.path[:] = [entry for entry in sys.path if entry]
-        confine(role, request["scratch"], request["memory_bytes"], request["device"] == "cuda")
+        confine(role, request["scratch"], request["memory_bytes"], request["device"] == "cuda", request["user"])
         import torch
 
         torch.set_num_threads(request["threads"])

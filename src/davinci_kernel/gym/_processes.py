@@ -174,6 +174,7 @@ class ForkServer:
 
     def __init__(self, threads: int, cuda_device: str = ""):
         self.scratch = tempfile.mkdtemp(prefix="davinci-gym-")
+        os.chmod(self.scratch, 0o711)  # a candidate that is a user of its own has its directory in it
         ours, theirs = Channel.pair()
         command = [sys.executable, "-m", "davinci_kernel.gym._forkserver", str(theirs.fileno())]
         self.process = subprocess.Popen(

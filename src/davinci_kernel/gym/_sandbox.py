@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from ._landlock import landlock_abi, restrict
+from ._users import become, own_users
 
 _KEPT_ENVIRONMENT = (
     "PATH",
@@ -46,6 +47,9 @@ _SYSTEM_PATHS = (
 _WRITABLE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/random")
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _MAX_PROCESSES = 4096
+"""Of the user that runs the gym, whose other processes count too."""
+_OWN_PROCESSES = 512
+"""Of a candidate that is a user of its own."""
 
 
 def clean_environment(scratch: str, threads: int) -> dict[str, str]:
@@ -69,7 +73,7 @@ def clean_environment(scratch: str, threads: int) -> dict[str, str]:
     }
 
 
-def confine(role: str, scratch: str, memory_bytes: int, cuda: bool = False) -> None:
+def confine(role: str, scratch: str, memory_bytes: int, cuda: bool = False, user: int = 0) -> None:
     """Limit the calling worker process for good; judge and reference only get their directory.
 
     Args:
@@ -78,6 +82,7 @@ def confine(role: str, scratch: str, memory_bytes: int, cuda: bool = False) -> N
         memory_bytes: address space that a candidate may take beyond what it has now; not limited with ``cuda``, whose
             driver reserves more address space than any machine has memory.
         cuda: it may use the CUDA devices' files.
+        user: the user that a candidate becomes; 0: it stays who it is.
     """
     os.chdir(scratch)
     os.environ.update(HOME=scratch, TMPDIR=scratch, XDG_CACHE_HOME=scratch)
@@ -94,10 +99,12 @@ def confine(role: str, scratch: str, memory_bytes: int, cuda: bool = False) -> N
         _limit(resource.RLIMIT_AS, _address_space() + memory_bytes)
     _limit(resource.RLIMIT_FSIZE, _MAX_FILE_BYTES)
     _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_NPROC, _MAX_PROCESSES)
+    _limit(resource.RLIMIT_NPROC, max(_OWN_PROCESSES, 16 * (os.cpu_count() or 1)) if user else _MAX_PROCESSES)
     # CUDA's driver names its threads in /proc/self, and does not start where it cannot.
     devices = [*_WRITABLE_DEVICES, *([*glob.glob("/dev/nvidia*"), "/proc/self"] if cuda else [])]
     restrict(_readable_paths(), [scratch, *devices])
+    if user:
+        become(user)
 
 
 def leave_network() -> bool:
@@ -122,6 +129,7 @@ def sandbox_layers() -> dict[str, bool]:
     abi = landlock_abi()
     return {
         "own process group, limits, clean environment": True,
+        "a user of its own for each candidate": own_users(),
         "no network (namespace)": os.waitpid(pid, 0)[1] == 0,
         "files outside of its scratch directory (Landlock)": abi >= 1,
         "no TCP (Landlock)": abi >= 4,
