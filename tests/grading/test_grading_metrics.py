@@ -1,8 +1,10 @@
 """fast_p, rates, speedups, pass@k and their intervals against hand-computed numbers."""
 
+import io
 import math
 
 import pytest
+from rich.console import Console
 
 from davinci_kernel.grading import (
     GradedTurn,
@@ -10,6 +12,7 @@ from davinci_kernel.grading import (
     GradeSummary,
     pass_at_k,
     ratio_estimate,
+    render_latex,
     render_markdown,
     render_table,
     summarise,
@@ -222,3 +225,23 @@ def test_figures_are_given_without_defective_tasks_too():
     cells = dict(table_rows({"m": summary}))
     assert cells["defective tasks"] == ["1 of 3"]
     assert cells["without defective: correct"][0].startswith("0.500")
+
+
+def test_latex_is_escaped(mixed):
+    latex = render_latex({"50%_a\\b": summarise(mixed[:1])})
+    assert r"last turn, 95 \% intervals & 50\%\_a\textbackslash{}b \\" in latex
+    assert r"fast\_1.2\_ge & 0.000 [0.000, 0.000] \\" in latex
+    assert latex.count(r"\\" + "\n") == latex.count(" & ") == len(table_rows({"m": summarise(mixed[:1])})) + 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_terminal_table_fits_80_columns(mixed, count):
+    """Nothing is cut: every interval's both ends stand there whole."""
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(render_table({f"run-{i}": summarise(mixed) for i in range(count)}))
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in "".join(lines)
+    assert "".join(lines).count("[0.") == count * sum(
+        "[0." in cells[0] for _, cells in table_rows({"m": summarise(mixed)})
+    )

@@ -10,14 +10,26 @@ import typer
 
 from davinci_kernel.errors import UserError
 
+from ._grade_compare import compare, show
+from ._grade_group import GradeGroup
+
 if TYPE_CHECKING:
     from davinci_kernel.grading import GradeSummary
     from davinci_kernel.llm import LLM
     from davinci_kernel.skills import SkillLibrary
 
 
+commands = typer.Typer(
+    cls=GradeGroup,
+    help="Grade models, and compare what was graded. `davinci grade MODEL` is `davinci grade run MODEL`.",
+)
+
+
 def register(app: typer.Typer) -> None:
-    app.command("grade")(grade)
+    commands.command("run")(grade)
+    commands.command()(compare)
+    commands.command()(show)
+    app.add_typer(commands, name="grade", no_args_is_help=True)
 
 
 def grade(
@@ -130,8 +142,9 @@ def _run(
     import asyncio
 
     from davinci_kernel.grading import grade
-    from davinci_kernel.gym import EvalSettings, GymPool
+    from davinci_kernel.gym import EvalSettings
 
+    from ._gym import open_gym
     from ._progress import progress_bar
 
     settings = EvalSettings.from_config(gym_config)
@@ -140,7 +153,7 @@ def _run(
         quiet = asyncio.Lock()
         llm = _engine(model_path, device, openai_base_url, quiet)
         try:
-            async with GymPool(settings, quiet=quiet, cache_verdicts=False) as gym:
+            async with open_gym(settings, quiet) as gym:
                 return await grade(
                     tasks, llm=llm, gym=gym, settings=settings, model=model_path, progress=advance, **run
                 )

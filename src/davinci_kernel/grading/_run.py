@@ -23,6 +23,7 @@ from davinci_kernel.tasks import Task, known_defects
 from ._metrics import is_fast, summarise
 from ._record import AppendLog, Pair, TurnRecord, claim, newest_rows, write_summary
 from ._scaling import Scaling, play_episode
+from ._table import write_tables
 from ._types import GradedTurn, GradeRow, GradeSummary, Price, Spent
 
 Progress = Callable[[int, int, str], None]
@@ -146,6 +147,7 @@ async def grade(
     finished = datetime.now(timezone.utc).isoformat(timespec="seconds")
     summary = summarise([rows[pair] for pair in wanted], seed, finished)
     write_summary(out_dir, summary)
+    write_tables(out_dir, out_dir.resolve().name, summary)
     return summary
 
 
