@@ -6,6 +6,7 @@ client sockets handed over by ``client`` requests; replies go back on the same s
 
 - ``fork`` {role, scratch, memory_bytes, threads, device} with the worker's channel as descriptor -> {pid}
 - ``kill`` {pid, grace} kills the worker's process group and reaps it -> {exit, signal}
+- ``release`` {scratch} ends whatever a candidate has left and removes its directory -> {}
 - ``client`` with a socket as descriptor: a further requester -> {}
 
 It is its workers' subreaper: what a candidate leaves behind, in whatever session, is killed. When a client's socket closes,
@@ -19,6 +20,7 @@ import ctypes
 import gc
 import os
 import selectors
+import shutil
 import signal
 import socket
 import sys
@@ -26,7 +28,7 @@ import time
 from typing import Any, NoReturn
 
 from davinci_kernel.gym._channel import Channel, ChannelClosed, ChannelGarbage, ChannelTimeout, close_all
-from davinci_kernel.gym._sandbox import confine, leave_network
+from davinci_kernel.gym._sandbox import confine, leave_host, mount_scratch, unmount_scratch
 from davinci_kernel.gym._users import end_user, free_user, own_users
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -55,6 +57,8 @@ class _Server:
         self.main = main
         self.workers: dict[int, tuple[Channel, int]] = {}
         """By process id: the requester that owns it, and its user."""
+        self.homes: dict[str, tuple[Channel, int]] = {}
+        """Directories of candidates: the requester that owns it, and its user."""
         self.selector = selectors.DefaultSelector()
         self.selector.register(main, selectors.EVENT_READ)
 
@@ -76,22 +80,36 @@ class _Server:
 
     def answer(self, request: dict[str, Any], fds: list[int], requester: Channel) -> dict[str, Any]:
         if request["op"] == "fork":
-            user = self.user_of(request["scratch"]) if request["role"] == "candidate" and own_users() else 0
+            user = self.user_of(request["scratch"], requester) if request["role"] == "candidate" else 0
             pid = self.fork(request | {"user": user}, fds[0])
             self.workers[pid] = requester, user
             return {"pid": pid}
         if request["op"] == "kill":
             return self.kill(request["pid"], request["grace"])
+        if request["op"] == "release":
+            self.release(request["scratch"])
+            return {}
         self.selector.register(Channel(socket.socket(fileno=fds[0])), selectors.EVENT_READ)
         return {}
 
-    def user_of(self, directory: str) -> int:
-        """The user of a candidate's directory: all processes of a candidate share both."""
-        owner = os.stat(directory).st_uid
-        if owner == 0:
-            owner = free_user(user for _, user in self.workers.values())
-            os.chown(directory, owner, owner)
-        return owner
+    def user_of(self, directory: str, requester: Channel) -> int:
+        """The user of a candidate's directory (0: the gym's own): all processes of a candidate share both."""
+        if directory not in self.homes:
+            mount_scratch(directory)
+            user = free_user(user for _, user in self.homes.values()) if own_users() else 0
+            if user:
+                os.chown(directory, user, user)
+            self.homes[directory] = requester, user
+        return self.homes[directory][1]
+
+    def release(self, directory: str) -> None:
+        """A candidate's directory and what its user still runs go; its workers have ended."""
+        if directory in self.homes:
+            _, user = self.homes.pop(directory)
+            if user:
+                end_user(user)
+            unmount_scratch(directory)
+        shutil.rmtree(directory, ignore_errors=True)
 
     def fork(self, request: dict[str, Any], channel_fd: int) -> int:
         parent = os.getpid()
@@ -110,14 +128,14 @@ class _Server:
         while not done and time.monotonic() < deadline:
             time.sleep(0.002)
             done, status = os.waitpid(pid, os.WNOHANG)
+        _, user = self.workers.pop(pid)
+        if user and all(other != user for _, other in self.workers.values()):
+            end_user(user)
         for end in (os.killpg, os.kill)[: 1 if done else 2]:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 end(pid, signal.SIGKILL)
         if not done:
             _, status = os.waitpid(pid, 0)
-        _, user = self.workers.pop(pid)
-        if user and all(other != user for _, other in self.workers.values()):
-            end_user(user)
         self.kill_strays()
         if os.WIFSIGNALED(status):
             return {"exit": None, "signal": signal.Signals(os.WTERMSIG(status)).name}
@@ -137,6 +155,8 @@ class _Server:
         """Kill what a requester that is gone has forked."""
         for pid in [pid for pid, (owner, _) in self.workers.items() if owner is requester]:
             self.kill(pid, 0.0)
+        for directory in [path for path, (owner, _) in self.homes.items() if owner is requester]:
+            self.release(directory)
 
     def kill_all(self) -> None:
         for pid in list(self.workers):
@@ -198,7 +218,7 @@ def main() -> None:
     sys.path[:] = [entry for entry in sys.path if entry not in ("", os.getcwd())]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    leave_network()
+    leave_host()
     _preload()
     gc.collect()
     gc.freeze()
@@ -209,6 +229,9 @@ def main() -> None:
     finally:
         server.kill_all()
         server.kill_strays()
+        for directory in server.homes:
+            unmount_scratch(directory)
+        shutil.rmtree(os.getcwd(), ignore_errors=True)
         sys.stderr.flush()
         os._exit(0)  # libraries that torch has imported report their leaks at an ordinary exit
 

@@ -6,7 +6,6 @@ Between its phases a candidate's processes are stopped.
 from __future__ import annotations
 
 import os
-import shutil
 import statistics
 import time
 from collections import OrderedDict
@@ -82,7 +81,7 @@ class Judge:
     def abandon(self) -> None:
         """Let go of the candidate without a verdict."""
         self._close_subjects()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self.client.release(self.directory)
 
     def _phase(self, name: str, run: Callable[[], Verdict | None]) -> Verdict | None:
         started = time.monotonic()
@@ -261,7 +260,7 @@ class Judge:
 
     def _end(self, verdict: Verdict) -> Verdict:
         self._close_subjects()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self.client.release(self.directory)
         provenance = {
             "task": self.task.task_id,
             "task_hash": self.task.content_hash,

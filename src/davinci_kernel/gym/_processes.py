@@ -74,6 +74,10 @@ class ForkClient:
         theirs.close()
         return WorkerProcess(self, pid, ours)
 
+    def release(self, scratch: str) -> None:
+        """Remove a candidate's directory, and end whatever it has left behind."""
+        self.request({"op": "release", "scratch": scratch})
+
     def connect(self) -> socket.socket:
         """A socket on which another process can be a client."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -45,10 +45,15 @@ _SYSTEM_PATHS = (
     "/snap",
 )
 _WRITABLE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/random")
-_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
+_CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
+_MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE, _MNT_DETACH = 0x2, 0x4, 0x4000, 0x40000, 0x2
+_SCRATCH = b"size=2g,nr_inodes=65536,mode=700"
+"""Of a candidate's directory."""
+_FIRST_TO_GO = "1000"
+"""The highest value of ``oom_score_adj``."""
 _MAX_PROCESSES = 4096
 """Of the user that runs the gym, whose other processes count too."""
-_OWN_PROCESSES = 512
+_OWN_PROCESSES = 256
 """Of a candidate that is a user of its own."""
 
 
@@ -95,6 +100,7 @@ def confine(role: str, scratch: str, memory_bytes: int, cuda: bool = False, user
     os.dup2(null, 1)
     os.dup2(null, 2)
     os.close(null)
+    Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_GO)  # where memory runs out, the candidate goes first
     if not cuda:
         _limit(resource.RLIMIT_AS, _address_space() + memory_bytes)
     _limit(resource.RLIMIT_FSIZE, _MAX_FILE_BYTES)
@@ -107,34 +113,60 @@ def confine(role: str, scratch: str, memory_bytes: int, cuda: bool = False, user
         become(user)
 
 
-def leave_network() -> bool:
-    """Move the calling single-threaded process into a network namespace without any interface, where the host lets it."""
+def leave_host() -> bool:
+    """Move the calling single-threaded process into namespaces of its own, where the host lets it: no network interface,
+    and mounts that nobody else sees. False where it stays in the host's network."""
     user, group = os.geteuid(), os.getegid()
+    libc = ctypes.CDLL(None)
     flags = _CLONE_NEWNET if user == 0 else _CLONE_NEWUSER | _CLONE_NEWNET
-    if ctypes.CDLL(None).unshare(flags) != 0:
+    private = libc.unshare(flags | _CLONE_NEWNS) == 0
+    if not private and libc.unshare(flags) != 0:
         return False
     if flags & _CLONE_NEWUSER:
         with contextlib.suppress(OSError):
             Path("/proc/self/setgroups").write_text("deny")
             Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
             Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    if private:
+        libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None)
     return True
+
+
+def mount_scratch(directory: str) -> bool:
+    """Give a directory a file system of its own in memory, 2 GiB and 65536 files; False where the host does not let us."""
+    libc = ctypes.CDLL(None)
+    return libc.mount(b"tmpfs", os.fsencode(directory), b"tmpfs", _MS_NOSUID | _MS_NODEV, _SCRATCH) == 0
+
+
+def unmount_scratch(directory: str) -> None:
+    """Undo `mount_scratch`: the files are gone once nothing holds them."""
+    ctypes.CDLL(None).umount2(os.fsencode(directory), _MNT_DETACH)
 
 
 def sandbox_layers() -> dict[str, bool]:
     """Which layers hold a candidate on this machine; tried in a child process."""
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0 if leave_network() else 1)
     abi = landlock_abi()
+    left, mounted = _tried_namespaces()
     return {
         "own process group, limits, clean environment": True,
         "a user of its own for each candidate": own_users(),
-        "no network (namespace)": os.waitpid(pid, 0)[1] == 0,
+        "no network (namespace)": left,
+        "limited space for files (file system of its own)": mounted,
         "files outside of its scratch directory (Landlock)": abi >= 1,
         "no TCP (Landlock)": abi >= 4,
         "signals and tracing of other processes (Landlock)": abi >= 6,
     }
+
+
+def _tried_namespaces() -> tuple[bool, bool]:
+    """Whether `leave_host` and then `mount_scratch` work, tried in a child process."""
+    with tempfile.TemporaryDirectory() as directory:
+        pid = os.fork()
+        if pid == 0:
+            left = leave_host()
+            os._exit(left + 2 * mount_scratch(directory))
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return bool(code & 1), bool(code & 2)
 
 
 def _readable_paths() -> list[str]:
