@@ -162,3 +162,17 @@ def test_compare_names_what_it_cannot_compare(tmp_path, names, message):
     result = davinci("grade", "compare", *(tmp_path / name for name in names))
     assert isinstance(result.exception, UserError)
     assert message in str(result.exception)
+
+
+def test_a_kernelbench_run_comes_in_and_goes_out(tmp_path):
+    exported = davinci("grade", "export", write_run(tmp_path / "ours", [2.0, 0.5]), tmp_path / "kb")
+    assert exported.exit_code == 0, exported.output
+    folder = tmp_path / "kb" / "runs" / "ours_level1"
+    imported = davinci("grade", "import", folder, "--out", tmp_path / "back", "--model", "theirs")
+    assert imported.exit_code == 0, imported.output
+    assert json.loads((tmp_path / "back" / "grade.json").read_text())["settings"]["evaluator"] == "KernelBench"
+    assert davinci("grade", "show", tmp_path / "back").exit_code == 0
+    refused = davinci("grade", "compare", tmp_path / "ours", tmp_path / "back")
+    assert "settings.evaluator: not recorded | KernelBench" in str(refused.exception)
+    again = davinci("grade", "import", folder, "--out", tmp_path / "back")
+    assert "exists" in str(again.exception)

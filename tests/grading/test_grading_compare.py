@@ -124,5 +124,5 @@ def test_comparison_tables():
     comparisons = compare(("a_1", [row(1, 1.0)]), [("b|c", [row(1, 2.0)])])
     assert "| b\\|c | speedup | x2.00 [2.00, 2.00] | 1 | 0 | 0 | 1 | 1 |" in comparison_markdown(comparisons)
     latex = comparison_latex(comparisons)
-    assert r"b|c & fast\_1 & +1.00 [+1.00, +1.00] & 1 & 0 & 0 & 1 &  \\" in latex
+    assert r"b|c & fast\_1 & +1.00 [1.00, 1.00] & 1 & 0 & 0 & 1 &  \\" in latex
     assert latex.startswith("% against a_1, last turn, 1 paired tasks\n\\begin{tabular}{lrrrrrrr}")

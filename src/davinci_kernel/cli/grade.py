@@ -12,6 +12,7 @@ from davinci_kernel.errors import UserError
 
 from ._grade_compare import compare, show
 from ._grade_group import GradeGroup
+from ._grade_kernelbench import export_run, import_run
 
 if TYPE_CHECKING:
     from davinci_kernel.grading import GradeSummary
@@ -29,6 +30,8 @@ def register(app: typer.Typer) -> None:
     commands.command("run")(grade)
     commands.command()(compare)
     commands.command()(show)
+    commands.command("import")(import_run)
+    commands.command("export")(export_run)
     app.add_typer(commands, name="grade", no_args_is_help=True)
 
 

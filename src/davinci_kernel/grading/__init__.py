@@ -3,9 +3,12 @@
 from ._bootstrap import ratio_estimate
 from ._caliber import caliber_differences
 from ._compare import Comparison, Difference, PairedTask, compare
+from ._kernelbench import BaselineTimes
+from ._kernelbench import export_run as export_kernelbench
+from ._kernelbench import import_run as import_kernelbench
 from ._metrics import THRESHOLDS, estimate, metrics, pass_at_k, summarise
 from ._record import read_caliber, read_rows, read_summary
-from ._run import episode_seed, grade
+from ._run import episode_seed, grade, write_run
 from ._scaling import Scaling, kept_turns
 from ._significance import holm, sign_flip_test, sign_test
 from ._table import (
@@ -22,6 +25,7 @@ from ._types import Counts, Estimate, Figures, GradedTurn, GradeRow, GradeSummar
 
 __all__ = [
     "THRESHOLDS",
+    "BaselineTimes",
     "Comparison",
     "Counts",
     "Difference",
@@ -41,8 +45,10 @@ __all__ = [
     "comparison_markdown",
     "episode_seed",
     "estimate",
+    "export_kernelbench",
     "grade",
     "holm",
+    "import_kernelbench",
     "kept_turns",
     "metrics",
     "pass_at_k",
@@ -59,4 +65,5 @@ __all__ = [
     "sign_test",
     "summarise",
     "table_rows",
+    "write_run",
 ]

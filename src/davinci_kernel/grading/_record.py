@@ -28,7 +28,7 @@ def claim(out_dir: Path, caliber: dict[str, Any]) -> None:
     path = out_dir / "grade.json"
     caliber = json.loads(json.dumps(caliber))
     if path.exists():
-        stored = _read_json(path)
+        stored = read_json(path)
         different = [name for name in caliber if stored.get(name) != caliber[name]]
         if different:
             raise UserError(
@@ -112,7 +112,7 @@ def read_rows(path: Path) -> list[GradeRow]:
 
 def read_caliber(out_dir: Path) -> dict[str, Any]:
     """The ``grade.json`` of a grading run. Raises UserError for another folder."""
-    return _read_json(out_dir / "grade.json")
+    return read_json(out_dir / "grade.json")
 
 
 def write_summary(out_dir: Path, summary: GradeSummary) -> None:
@@ -123,13 +123,14 @@ def write_summary(out_dir: Path, summary: GradeSummary) -> None:
 def read_summary(path: Path) -> GradeSummary:
     """Read a ``summary.json``. Raises UserError for another kind of file."""
     try:
-        return GradeSummary.from_json(_read_json(path))
+        return GradeSummary.from_json(read_json(path))
     except ValidationError as error:
         first = error.errors()[0]
         raise UserError(f"{path}: not a grading summary: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file. Raises UserError for another kind of file."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

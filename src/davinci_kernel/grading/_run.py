@@ -144,8 +144,21 @@ async def grade(
         await asyncio.gather(*episodes, return_exceptions=True)
         row_log.close()
         turn_log.close()
-    finished = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    summary = summarise([rows[pair] for pair in wanted], seed, finished)
+    return _finish(out_dir, [rows[pair] for pair in wanted], seed)
+
+
+def write_run(out_dir: Path, caliber: dict[str, Any], rows: Sequence[GradeRow]) -> GradeSummary:
+    """A whole grading run of rows that were judged elsewhere. Raises UserError where `out_dir` holds another run."""
+    claim(out_dir, caliber)
+    log = AppendLog(out_dir / "results.jsonl", GradeRow)
+    for row in rows:
+        log.append(row)
+    log.close()
+    return _finish(out_dir, rows, seed=0)
+
+
+def _finish(out_dir: Path, rows: Sequence[GradeRow], seed: int) -> GradeSummary:
+    summary = summarise(rows, seed, datetime.now(timezone.utc).isoformat(timespec="seconds"))
     write_summary(out_dir, summary)
     write_tables(out_dir, out_dir.resolve().name, summary)
     return summary

@@ -135,9 +135,9 @@ def _caption(comparisons: Sequence[Comparison]) -> str:
 
 
 def _difference_cells(d: Difference) -> list[str]:
-    sign = "" if d.measure == "speedup" else "+"
-    value, low, high = (f"{v:{sign}.2f}" for v in (d.difference.value, d.difference.low, d.difference.high))
-    shown = f"{'x' if d.measure == 'speedup' else ''}{value} [{low}, {high}]" if d.difference.n else "–"
+    value, low, high = (f"{v:.2f}" for v in (d.difference.value, d.difference.low, d.difference.high))
+    value = f"x{value}" if d.measure == "speedup" else f"{d.difference.value:+.2f}"
+    shown = f"{value} [{low}, {high}]" if d.difference.n else "–"
     flip = "" if d.flip_p_holm is None else f"{d.flip_p_holm:.3g}"
     return [d.measure, shown, str(d.wins), str(d.losses), str(d.ties), f"{d.sign_p_holm:.3g}", flip]
 
