@@ -5,6 +5,7 @@ from ._openai import OpenAILLM
 from ._rows import Row, conversation_texts, read_rows, write_rows
 from ._small import save_model, small_model, train_tokenizer
 from ._template import SMALL_CHAT_TEMPLATE
+from ._tool_calls import ToolCall, call_from_object, calls_in_text
 from ._transformers import TransformersLLM
 from ._types import LLM, Completion, Message, SamplingParams, ToolSchema
 
@@ -16,8 +17,11 @@ __all__ = [
     "OpenAILLM",
     "Row",
     "SamplingParams",
+    "ToolCall",
     "ToolSchema",
     "TransformersLLM",
+    "call_from_object",
+    "calls_in_text",
     "conversation_texts",
     "end_of_turn",
     "extend_prompt",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,11 +21,12 @@ _ROOM = 128  # positions by which a full cache grows
 
 @dataclass(frozen=True)
 class Request:
-    """A prompt, and how to continue it by `limit` tokens at most."""
+    """A prompt, and how to continue it by `limit` tokens at most; `on_token` sees each id as it is sampled."""
 
     prompt_ids: tuple[int, ...]
     params: SamplingParams
     limit: int
+    on_token: Callable[[int], object] | None = None
 
 
 @dataclass
@@ -77,6 +78,8 @@ def _decode(model: Any, requests: Sequence[Request], stop_ids: AbstractSet[int],
                 continue
             result.token_ids.append(token)
             result.logprobs.append(logprob)
+            if (on_token := requests[row].on_token) is not None:
+                on_token(token)
             if token in stop_ids:
                 result.finish_reason = "stop"
             elif len(result.token_ids) < limit:

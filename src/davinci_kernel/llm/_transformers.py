@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import Sequence
+import importlib.util
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ class TransformersLLM:
     """An engine over a causal language model of `transformers`, on CPU or GPU.
 
     The weights are shared, never copied: whoever trains `model` between calls samples from the new policy at once.
+    `positions` is the model's context in tokens, None where its configuration names none.
 
     Args:
         model: the causal language model; moved to `device`.
@@ -57,7 +59,7 @@ class TransformersLLM:
         self._enable_thinking = enable_thinking
         self._stop_ids = _stop_ids(model, tokenizer)
         self._pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else min(self._stop_ids, default=0)
-        self._positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+        self.positions: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._waiting: list[tuple[Request, asyncio.Future[Generated]]] = []
         self._drainer: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="transformers-llm")
@@ -67,7 +69,7 @@ class TransformersLLM:
     def load(
         cls, path: str | Path, device: str = "auto", dtype: str | torch.dtype | None = None, **options: Any
     ) -> TransformersLLM:
-        """Load a model directory, a hub id, or a `.gguf` file (which is dequantised).
+        """Load a model directory, a hub id, or a `.gguf` file (which is dequantised; extra ``[gguf]``).
 
         Args:
             dtype: None: float32 on the CPU, the checkpoint's own elsewhere.
@@ -81,12 +83,13 @@ class TransformersLLM:
         device = _device(device)
         where, extra = str(path), {}
         if where.endswith(".gguf"):
+            _require_gguf(where)
             where, extra = str(Path(path).parent), {"gguf_file": Path(path).name}
         try:
             tokenizer = AutoTokenizer.from_pretrained(where, **extra)
             dtype = dtype or ("float32" if device == "cpu" else "auto")
             model = AutoModelForCausalLM.from_pretrained(where, dtype=dtype, **extra)
-        except (OSError, ValueError, ImportError) as error:
+        except (OSError, ValueError, ImportError, RuntimeError) as error:
             reason = str(error).strip().splitlines()[0]
             raise UserError(
                 f"{path}: not a model directory, hub id or GGUF file that can be loaded: {reason}"
@@ -109,8 +112,13 @@ class TransformersLLM:
         """`render`, then `complete`."""
         return await self.complete(self.render(messages, tools), params)
 
-    async def complete(self, prompt_ids: Sequence[int], params: SamplingParams) -> Completion:
+    async def complete(
+        self, prompt_ids: Sequence[int], params: SamplingParams, on_token: Callable[[int], object] | None = None
+    ) -> Completion:
         """Continue a prompt.
+
+        Args:
+            on_token: called with each sampled id at once, from the generating thread.
 
         Raises:
             UserError: an empty prompt, one that fills the model's context, or a bad sampling parameter.
@@ -119,7 +127,7 @@ class TransformersLLM:
 
         if self._closed:
             raise RuntimeError("the engine is closed")
-        request = Request(tuple(prompt_ids), params, self._limit(len(prompt_ids), params))
+        request = Request(tuple(prompt_ids), params, self.limit(len(prompt_ids), params), on_token)
         future: asyncio.Future[Generated] = asyncio.get_running_loop().create_future()
         self._waiting.append((request, future))
         if self._drainer is None or self._drainer.done():
@@ -182,22 +190,31 @@ class TransformersLLM:
         self._waiting = rest
         return batch
 
-    def _limit(self, prompt_length: int, params: SamplingParams) -> int:
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of some ids, special tokens included."""
+        return self.tokenizer.decode(token_ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+
+    def limit(self, prompt_length: int, params: SamplingParams) -> int:
+        """New tokens that a prompt of this length gets: as asked for, or as many as the context holds.
+
+        Raises:
+            UserError: as `complete`.
+        """
         if prompt_length == 0:
             raise UserError("prompt: is empty")
         if params.max_tokens < 1 or params.temperature < 0 or not 0 < params.top_p <= 1:
             raise UserError(f"sampling: need max_tokens >= 1, temperature >= 0 and 0 < top_p <= 1, got {params}")
-        if self._positions is None:
+        if self.positions is None:
             return params.max_tokens
-        if prompt_length >= self._positions:
-            raise UserError(f"prompt: {prompt_length} tokens fill the model's context of {self._positions}")
-        return min(params.max_tokens, self._positions - prompt_length)
+        if prompt_length >= self.positions:
+            raise UserError(f"prompt: {prompt_length} tokens fill the model's context of {self.positions}")
+        return min(params.max_tokens, self.positions - prompt_length)
 
     def _completion(self, request: Request, generated: Generated) -> Completion:
         ids = generated.token_ids
         shown = ids[:-1] if generated.finish_reason == "stop" else ids
         return Completion(
-            text=self.tokenizer.decode(shown, skip_special_tokens=False, clean_up_tokenization_spaces=False),
+            text=self.decode(shown),
             token_ids=tuple(ids),
             logprobs=tuple(generated.logprobs),
             finish_reason=generated.finish_reason,
@@ -218,6 +235,12 @@ def _device(name: str) -> str:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise UserError(f"device: {name!r} was not found; use device=cpu or one of {torch.cuda.device_count()} GPUs")
     return name
+
+
+def _require_gguf(path: str) -> None:
+    missing = [name for name in ("gguf", "accelerate") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UserError(f"{path}: reading GGUF needs {' and '.join(missing)}; pip install 'davinci-kernel[gguf]'")
 
 
 def _stop_ids(model: Any, tokenizer: Any) -> frozenset[int]:

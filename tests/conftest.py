@@ -1,0 +1,1 @@
+"""Makes `tests/faults.py` importable from every folder of tests."""
