@@ -30,7 +30,7 @@ def _root(version: bool = typer.Option(False, "--version", callback=_version, is
     pass
 
 
-COMMANDS = ("evaluate", "tasks", "skills", "sft", "train", "grade", "report", "doctor", "llm", "quickstart")
+COMMANDS = ("evaluate", "tasks", "skills", "sft", "train", "grade", "report", "doctor", "gym", "llm", "quickstart")
 """Modules of this package; each defines `register(app)`."""
 
 for _name in COMMANDS:

@@ -38,6 +38,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Judge a candidate kernel against a PyTorch reference: correct, honest, how fast.
 
+        With KERNELGYM_SERVER_URL in the environment that server judges, otherwise this machine.
+
         Exit code 0 for any verdict, 2 for unusable arguments, 3 when the evaluator itself failed.
         """
         _choice("--backend", backend, _BACKENDS)
@@ -52,7 +54,9 @@ def register(app: typer.Typer) -> None:
 
         task, candidate_code = load_reference_file(reference, entry_point), read_source(candidate)
 
-        from davinci_kernel.gym import Candidate, EvalSettings, Outcome, evaluate_once
+        import asyncio
+
+        from davinci_kernel.gym import Candidate, EvalSettings, Outcome, open_gym
 
         settings = EvalSettings.model_validate(
             {
@@ -66,8 +70,13 @@ def register(app: typer.Typer) -> None:
             }
         )
         judged = Candidate.model_validate({"code": candidate_code, "backend": backend})
+
+        async def judge() -> Verdict:
+            async with open_gym(settings, compile_slots=1, cache_verdicts=False) as gym:
+                return await gym.evaluate(task, judged)
+
         with _waiting(f"evaluating {candidate.name}"):
-            verdict = evaluate_once(task, judged, settings)
+            verdict = asyncio.run(judge())
         if as_json:
             typer.echo(verdict.model_dump_json(indent=2))
         else:

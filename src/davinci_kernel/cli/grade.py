@@ -145,9 +145,8 @@ def _run(
     import asyncio
 
     from davinci_kernel.grading import grade
-    from davinci_kernel.gym import EvalSettings
+    from davinci_kernel.gym import EvalSettings, open_gym
 
-    from ._gym import open_gym
     from ._progress import progress_bar
 
     settings = EvalSettings.from_config(gym_config)
@@ -156,7 +155,7 @@ def _run(
         quiet = asyncio.Lock()
         llm = _engine(model_path, device, openai_base_url, quiet)
         try:
-            async with open_gym(settings, quiet) as gym:
+            async with open_gym(settings, quiet=quiet, cache_verdicts=False) as gym:
                 return await grade(
                     tasks, llm=llm, gym=gym, settings=settings, model=model_path, progress=advance, **run
                 )

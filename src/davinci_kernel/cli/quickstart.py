@@ -158,7 +158,7 @@ def _grade(label: str, model: Path, recipe: QuickstartConfig, config: TrainConfi
     import asyncio
 
     from davinci_kernel.grading import grade
-    from davinci_kernel.gym import EvalSettings, GymPool
+    from davinci_kernel.gym import EvalSettings, open_gym
     from davinci_kernel.llm import TransformersLLM
     from davinci_kernel.tasks import load_tasks
 
@@ -173,7 +173,7 @@ def _grade(label: str, model: Path, recipe: QuickstartConfig, config: TrainConfi
     async def run(advance: Any) -> None:
         quiet = asyncio.Lock()
         llm = TransformersLLM.load(str(model), device=config.device, lock=quiet)
-        async with GymPool(
+        async with open_gym(
             settings, compile_slots=recipe.grade_gym.compile_slots, quiet=quiet, cache_verdicts=False
         ) as gym:
             await grade(

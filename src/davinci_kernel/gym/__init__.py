@@ -1,5 +1,6 @@
 """KernelGYM: compile, isolate, check, guard and time candidate kernels."""
 
+from ._client import HttpGym, open_gym
 from ._feedback import feedback
 from ._hardware import cpu_model, has_cuda, usable_cores
 from ._pool import GymPool, evaluate_once, missing_package
@@ -15,6 +16,7 @@ __all__ = [
     "EvalSettings",
     "Gym",
     "GymPool",
+    "HttpGym",
     "Outcome",
     "RecordingGym",
     "ReplayGym",
@@ -25,6 +27,7 @@ __all__ = [
     "feedback",
     "has_cuda",
     "missing_package",
+    "open_gym",
     "sandbox_layers",
     "usable_cores",
 ]

@@ -103,6 +103,15 @@ class GymPool:
         """The state of every device; the CPU's comes first."""
         return [station.health() for station in self.stations]
 
+    async def places(self) -> int:
+        """Candidates that can be under way at once, over all devices."""
+        return sum([await station.places() for station in self.stations])
+
+    async def heal(self) -> None:
+        """Put away dead fork servers, as the next candidate would."""
+        for station in self.stations:
+            await station.drop_dead_server()
+
     async def close(self) -> None:
         """End every process of the pool."""
         for running in self._verdicts.values():

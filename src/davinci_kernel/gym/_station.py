@@ -76,7 +76,7 @@ class Station:
         self.share_checks = device == "cuda" if share_checks is None else share_checks
         self._under_way: dict[int, tuple[float, float]] = {}
         self.server: ForkServer | None = None
-        self._places: asyncio.Semaphore | None = None
+        self._seats: asyncio.Semaphore | None = None
         self._starting = asyncio.Lock()
         self._idle: list[_SeatedJudge] = []
         self._names, self._numbers = itertools.count(1), itertools.count(1)
@@ -99,11 +99,21 @@ class Station:
         number = next(self._numbers)
         self._under_way[number] = time.monotonic(), math.inf
         try:
-            async with await self._seats():
+            places = await self.places() if self._seats is None else 0
+            self._seats = self._seats or asyncio.Semaphore(places)
+            async with self._seats:
                 self._under_way[number] = time.monotonic(), _most_seconds(settings) * (1 + self.turns.waiting)
                 return await self._seated(task, candidate, settings)
         finally:
             del self._under_way[number]
+
+    async def places(self) -> int:
+        """Candidates under way at once: what the cores compile ahead of the device, and what its memory holds."""
+        places = 2 * self.host.slots
+        if self.device == "cuda":
+            memory = await asyncio.to_thread(gpu_memory_gib, self.visible)
+            places = min(places, _MOST_CUDA_JUDGES, max(1, int(memory / _GIB_PER_JUDGE)))
+        return places
 
     def health(self) -> DeviceHealth:
         now = time.monotonic()
@@ -159,16 +169,6 @@ class Station:
     def _with_threads(self, settings: EvalSettings) -> EvalSettings:
         """Settings whose number of threads is counted here: OpenMP binds a judge to one core, where it would count one."""
         return settings.model_copy(update={"num_threads": settings.num_threads or usable_cores()})
-
-    async def _seats(self) -> asyncio.Semaphore:
-        """Candidates under way at once: what the cores compile ahead of the device, and what its memory holds."""
-        if self._places is None:
-            places = 2 * self.host.slots
-            if self.device == "cuda":
-                memory = await asyncio.to_thread(gpu_memory_gib, self.visible)
-                places = min(places, _MOST_CUDA_JUDGES, max(1, int(memory / _GIB_PER_JUDGE)))
-            self._places = self._places or asyncio.Semaphore(places)
-        return self._places
 
     async def _take_judge(self, task: Task) -> _SeatedJudge:
         """An idle judge, best one that has the task's reference; a new one where all are busy."""

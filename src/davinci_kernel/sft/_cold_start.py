@@ -9,7 +9,7 @@ from pathlib import Path
 
 from davinci_kernel.config import ColdStartConfig, SkillConfig
 from davinci_kernel.errors import UserError
-from davinci_kernel.gym import EvalSettings, GymPool
+from davinci_kernel.gym import EvalSettings, open_gym
 from davinci_kernel.llm import write_rows
 from davinci_kernel.tasks import load_tasks
 
@@ -36,7 +36,7 @@ def build_cold_start(
 
     async def measured():
         settings = EvalSettings.from_config(config.gym)
-        async with GymPool(settings, compile_slots=config.gym.compile_slots) as gym:
+        async with open_gym(settings, compile_slots=config.gym.compile_slots) as gym:
             return await measure(
                 tasks[: config.measured_tasks],
                 gym=gym,

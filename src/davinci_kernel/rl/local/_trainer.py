@@ -25,7 +25,7 @@ import torch
 
 from davinci_kernel.config import TrainConfig, dump_config, load_config
 from davinci_kernel.errors import EvaluatorError, UserError
-from davinci_kernel.gym import EvalSettings, Gym, GymPool, has_cuda
+from davinci_kernel.gym import EvalSettings, Gym, has_cuda, open_gym
 from davinci_kernel.llm import TransformersLLM
 from davinci_kernel.rollout import TaskRollout, co_evolve
 from davinci_kernel.skills import Skill, SkillLibrary, SkillStatistics
@@ -89,7 +89,7 @@ class Trainer:
         self.model: Any = self.llm.model
         self.device = next(self.model.parameters()).device
         self.settings = EvalSettings.from_config(config.gym)
-        self.gym: Gym = gym or GymPool(
+        self.gym: Gym = gym or open_gym(
             self.settings,
             compile_slots=config.gym.compile_slots,
             quiet=quiet,
