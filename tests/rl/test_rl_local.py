@@ -174,7 +174,7 @@ def test_each_task_is_rolled_out_once_a_step_however_small_the_pool(root, tmp_pa
 def test_a_step_without_a_single_rollout_stops_the_run(root, tmp_path, caplog):
     """A context of 4 tokens fails every prompt: training on would do nothing for 300 steps."""
     trainer = Trainer(config(root, tmp_path), tmp_path, ReplayGym(tmp_path / "none.sqlite"), None)
-    trainer.llm._positions = 4
+    trainer.llm.positions = 4
     with pytest.raises(EvaluatorError, match="step 1: every rollout was lost"):
         asyncio.run(trainer.run())
     assert "fill the model's context of 4" in caplog.text
